@@ -30,6 +30,7 @@
 #include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
+#include "support/rotary_reference.h"
 
 namespace {
 
@@ -65,7 +66,7 @@ struct Shape {
 };
 
 mrrope::Plan plan_of(const Shape& shape, Pairing pairing) {
-  return make_plan(
+  return mrrope::make_plan(
       {.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192, .pairing = pairing},
       {.method = "pro", .scale = 8});
 }

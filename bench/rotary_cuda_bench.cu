@@ -22,6 +22,7 @@
 #include "kernels/half.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary_cuda.h"
+#include "support/rotary_reference.h"
 
 namespace {
 

@@ -42,7 +42,7 @@ function(mrrope_cuda_object variable file)
     OUTPUT ${object}
     COMMAND ${MRROPE_NVCC} ${MRROPE_NVCC_FLAGS} -ccbin ${CMAKE_CXX_COMPILER}
             -Xcompiler -fPIC,-ffp-contract=off -I ${PROJECT_SOURCE_DIR}/include
-            -I ${PROJECT_SOURCE_DIR}/src -MD -MF ${object}.d -c ${file} -o ${object}
+            -I ${PROJECT_SOURCE_DIR}/src -I ${PROJECT_SOURCE_DIR}/tests -MD -MF ${object}.d -c ${file} -o ${object}
     DEPENDS ${file}
     DEPFILE ${object}.d
     COMMENT "nvcc ${name}"

@@ -101,7 +101,6 @@ struct Extension {
 struct MethodInfo {
   std::string_view name;
   std::string_view title;      // as the literature calls it
-  std::string_view equation;   // of the cumulative factor of pair i
   double attn_coef = 0;        // default c of the temperature
   bool takes_betas = false;    // reads beta_fast and beta_slow
   bool takes_borders = false;  // reads low and high

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,12 +34,11 @@ struct Layer {
 struct DeclaredScaling {
   std::string type;  // "none", "linear", "yarn", "llama3", "longrope", "dynamic", ...
   double factor = 1;
-  std::int64_t original_length = 0;  // 0: not declared
-  // Further numeric keys as the file spells them (beta_fast, attention_factor, ...).
-  std::map<std::string, double> numbers;
-  std::vector<double> short_factor;  // longrope only
-  std::vector<double> long_factor;   // longrope, or rope_freqs of a GGUF
-  bool trained = false;              // part of how the model was trained, so that plans keep it
+  std::int64_t original_length = 0;            // 0: not declared
+  std::optional<double> beta_fast, beta_slow;  // yarn and llama3, where config.json states them
+  std::vector<double> short_factor;            // longrope only
+  std::vector<double> long_factor;             // longrope, or rope_freqs of a GGUF
+  bool trained = false;  // part of how the model was trained, so that plans keep it
 };
 
 struct Model {
@@ -56,7 +55,6 @@ struct Model {
   int vocabulary = 0;    // 0: not stated
   std::vector<Layer> layers;
   int sliding_window = 0;           // tokens, 0: none
-  double windowed_base = 0;         // rope base of windowed layers, 0: as the others
   bool latent_attention = false;    // MLA: the cache holds one compressed vector per token
   std::vector<int> mrope_sections;  // empty: positions are one-dimensional
 

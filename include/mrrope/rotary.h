@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rotation of queries and keys. A RotaryTable holds the cosines and sines of a plan; rotate()
 // applies it to a batch at the speed of memory and never asks which method made it. For NVIDIA GPUs
-// see rotary_cuda.h. At the end is the plain reference that every fast kernel is tested against.
+// see rotary_cuda.h.
 #pragma once
 
 #include <cstddef>
@@ -145,23 +145,5 @@ void rotate(const RotaryTable& table, const Batch& batch);
 void rotate(const RotaryTable& table, const Batch& batch, Workers& workers);
 // The share of one of `parts` threads of the caller, part 0 to parts - 1. Every part checks.
 void rotate_part(const RotaryTable& table, const Batch& batch, int part, int parts);
-
-// The reference: one head vector, slow and obvious. Angles are formed and reduced in long double,
-// so the only error left is the rounding of the elements themselves.
-//
-// x holds at least rotary_dim elements; those past rotary_dim are left alone. The vector is turned
-// by position * theta and multiplied by the plan's and the model's attention scale.
-void rotate_reference(const Plan& plan, double position, std::span<double> x);
-void rotate_reference(const Plan& plan, double position, std::span<long double> x);
-
-// Undoes rotate_reference.
-void unrotate_reference(const Plan& plan, double position, std::span<double> x);
-void unrotate_reference(const Plan& plan, double position, std::span<long double> x);
-
-// From a vector rotated under `from` to the same vector rotated under `to`, in one turn by
-// position * (theta_to - theta_from). Throws Error (usage) if the two plans differ in rotary_dim
-// or pairing.
-void turn_reference(const Plan& from, const Plan& to, double position, std::span<double> x);
-void turn_reference(const Plan& from, const Plan& to, double position, std::span<long double> x);
 
 }  // namespace mrrope

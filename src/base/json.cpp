@@ -17,8 +17,8 @@ using nlohmann::json;
 
 constexpr const char* kSomethingElse = "the file is damaged or is something else: fetch it again";
 
-// Builds values from nlohmann's events, and hands finished members of the streamed object over
-// instead of keeping them. The parser itself does not recurse, so depth costs no stack.
+// Builds values from nlohmann's events. The parser itself does not recurse, so depth costs no
+// stack.
 template <typename Json>
 class Builder {
  public:
@@ -28,9 +28,7 @@ class Builder {
   using string_t = typename Json::string_t;
   using binary_t = typename Json::binary_t;
 
-  Builder(const std::string& name, const JsonLimits& limits, std::string_view inside,
-          const JsonMember* member)
-      : name_(name), limits_(limits), inside_(inside), member_(member) {}
+  Builder(const std::string& name, const JsonLimits& limits) : name_(name), limits_(limits) {}
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
   ~Builder() {
@@ -56,8 +54,7 @@ class Builder {
 
   bool key(string_t& v) {
     Frame& frame = stack_.back();
-    const bool fresh =
-        kOrdered || frame.streamed ? frame.seen.insert(v).second : !frame.value.contains(v);
+    const bool fresh = kOrdered ? frame.seen.insert(v).second : !frame.value.contains(v);
     if (!fresh) {
       corrupt(name_, cat("the key ", shown(v), " is given twice"), "remove one of the two");
     }
@@ -77,7 +74,6 @@ class Builder {
   }
 
   Json take() { return std::move(result_); }
-  bool streamed() const { return streamed_; }
 
  private:
   // An ordered object is a list: looking a key up takes time in proportion to its size.
@@ -85,8 +81,7 @@ class Builder {
 
   struct Frame {
     Json value;
-    std::string key;        // of the current member
-    bool streamed = false;  // members are handed over, not kept
+    std::string key{};  // of the current member
     std::unordered_set<std::string> seen{};
     // Of an ordered object until it is complete: as it grew, it would copy each of them.
     std::vector<std::pair<std::string, Json>> members{};
@@ -97,12 +92,7 @@ class Builder {
     if (int(stack_.size()) >= limits_.depth) {
       corrupt(name_, cat("nested deeper than ", limits_.depth, " levels"), kSomethingElse);
     }
-    const bool root = stack_.empty();
-    const bool wanted =
-        member_ && container.is_object() &&
-        (inside_.empty() ? root : stack_.size() == 1 && stack_.back().key == inside_);
-    streamed_ |= wanted;
-    stack_.push_back({std::move(container), {}, wanted});
+    stack_.push_back({std::move(container)});
     return true;
   }
 
@@ -145,23 +135,16 @@ class Builder {
     }
     if constexpr (kOrdered) {
       frame.members.emplace_back(frame.key, std::move(v));
-    } else if (frame.streamed) {
-      (*member_)(frame.key, std::move(v));
     } else {
-      // While streaming, the rest of the root only needs its keys.
-      const bool drop = member_ && stack_.size() == 1;
-      frame.value[frame.key] = drop ? json() : std::move(v);
+      frame.value[frame.key] = std::move(v);
     }
     return true;
   }
 
   const std::string& name_;
   const JsonLimits& limits_;
-  std::string_view inside_;
-  const JsonMember* member_;
   std::vector<Frame> stack_;
   std::size_t values_ = 0;
-  bool streamed_ = false;
   Json result_;
 };
 
@@ -174,27 +157,22 @@ void check_size(std::uint64_t size, const std::string& name, const JsonLimits& l
 }
 
 template <typename Json>
-Json parse(std::string_view text, const std::string& name, const JsonLimits& limits,
-           std::string_view inside, const JsonMember* member) {
+Json parse(std::string_view text, const std::string& name, const JsonLimits& limits) {
   check_size(text.size(), name, limits);
-  Builder<Json> builder(name, limits, inside, member);
+  Builder<Json> builder(name, limits);
   Json::sax_parse(text.begin(), text.end(), &builder);
-  if (member && !builder.streamed()) {
-    corrupt(name, inside.empty() ? "is not a JSON object" : cat("has no object ", shown(inside)),
-            kSomethingElse);
-  }
   return builder.take();
 }
 
 }  // namespace
 
 json parse_json(std::string_view text, const std::string& name, const JsonLimits& limits) {
-  return parse<json>(text, name, limits, {}, nullptr);
+  return parse<json>(text, name, limits);
 }
 
 nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::string& name,
                                           const JsonLimits& limits) {
-  return parse<nlohmann::ordered_json>(text, name, limits, {}, nullptr);
+  return parse<nlohmann::ordered_json>(text, name, limits);
 }
 
 std::string read_text(const Source& source, const JsonLimits& limits) {
@@ -207,11 +185,6 @@ std::string read_text(const Source& source, const JsonLimits& limits) {
 json read_json(const std::filesystem::path& path, const JsonLimits& limits) {
   const Source source = Source::open(path);
   return parse_json(read_text(source, limits), source.name(), limits);
-}
-
-void each_json_member(std::string_view text, const std::string& name, const JsonLimits& limits,
-                      std::string_view inside, const JsonMember& member) {
-  parse<json>(text, name, limits, inside, &member);
 }
 
 nlohmann::ordered_json json_or_null(double value) {

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -34,15 +33,6 @@ nlohmann::ordered_json parse_ordered_json(std::string_view text, const std::stri
 // A whole file. One that is over the limit is refused by its size, unread.
 nlohmann::json read_json(const std::filesystem::path& path, const JsonLimits& limits = {});
 
-using JsonMember = std::function<void(const std::string& key, nlohmann::json&& value)>;
-
-// Hands over the members of one object, one at a time, so that a long list needs little memory:
-// of the root where `inside` is empty, else of the root's member of that name (every other member
-// of the root is checked and dropped). Throws Error (corrupt) if the root, or that member, is not
-// an object, or is missing.
-void each_json_member(std::string_view text, const std::string& name, const JsonLimits& limits,
-                      std::string_view inside, const JsonMember& member);
-
 // The text of a whole source, if it is within the limit.
 std::string read_text(const Source& source, const JsonLimits& limits);
 
@@ -60,14 +50,9 @@ T whole(const Json& value) {
                                   : std::is_signed_v<T> && number >= std::int64_t(Limits::min());
     if (fits) return T(number);
   }
-  const std::string what =
-      std::string("type must be a whole number in range, but is ") + value.type_name();
-  using Wrong = nlohmann::json::type_error;
-  if constexpr (requires { Wrong::create(302, what, &value); }) {
-    throw Wrong::create(302, what, &value);
-  } else {
-    throw Wrong::create(302, what, value);  // before 3.11
-  }
+  throw nlohmann::json::type_error::create(
+      302, std::string("type must be a whole number in range, but is ") + value.type_name(),
+      &value);
 }
 
 // The end of large values where memory is short: nlohmann's destructor moves all that a value holds

@@ -6,7 +6,6 @@
 #include <cstring>
 
 namespace mrrope {
-
 namespace {
 
 // The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
@@ -22,12 +21,9 @@ constexpr std::array<std::uint32_t, 64> kRound = {
 
 }  // namespace
 
-void Sha256::block(const unsigned char* bytes) {
-  std::array<std::uint32_t, 64> w;
-  for (int i = 0; i < 16; ++i) {
-    w[i] = std::uint32_t(bytes[4 * i]) << 24 | std::uint32_t(bytes[4 * i + 1]) << 16 |
-           std::uint32_t(bytes[4 * i + 2]) << 8 | std::uint32_t(bytes[4 * i + 3]);
-  }
+void Sha256::add_block() {
+  std::array<std::uint32_t, 64> w{};
+  for (int i = 0; i < 64; ++i) w[i / 4] = w[i / 4] << 8 | pending_[i];
   for (int i = 16; i < 64; ++i) {
     const std::uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
     const std::uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
@@ -53,23 +49,13 @@ void Sha256::block(const unsigned char* bytes) {
 }
 
 void Sha256::update(std::string_view bytes) {
-  std::size_t held = total_ % 64;
-  total_ += bytes.size();
   while (!bytes.empty()) {
-    const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-    if (held == 0 && bytes.size() >= 64) {
-      block(data);
-      bytes.remove_prefix(64);
-      continue;
-    }
+    const std::size_t held = total_ % 64;
     const std::size_t take = std::min(bytes.size(), 64 - held);
-    std::memcpy(pending_.data() + held, data, take);
+    std::memcpy(pending_.data() + held, bytes.data(), take);
     bytes.remove_prefix(take);
-    held += take;
-    if (held == 64) {
-      block(pending_.data());
-      held = 0;
-    }
+    total_ += take;
+    if (total_ % 64 == 0) add_block();
   }
 }
 

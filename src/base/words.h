@@ -46,6 +46,12 @@ inline std::string joined(const std::vector<std::string>& parts, std::string_vie
   return out;
 }
 
+// Whether a list of words, separated by spaces, has this one.
+inline bool has_word(std::string_view words, std::string_view word) {
+  if (word.empty() || word.find(' ') != std::string_view::npos) return false;
+  return (" " + std::string(words) + " ").find(" " + std::string(word) + " ") != std::string::npos;
+}
+
 // How many elements two sequences have in common at their beginning.
 template <typename A, typename B>
 std::size_t common_prefix(const A& a, const B& b) {

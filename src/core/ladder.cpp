@@ -9,14 +9,11 @@
 #include "core/methods.h"
 
 namespace mrrope {
-
 namespace {
 
 bool has_one_factor(const Plan& plan) {
-  for (const double f : plan.factor()) {
-    if (f != plan.factor().front()) return false;
-  }
-  return true;
+  const std::vector<double>& all = plan.factor();
+  return std::all_of(all.begin(), all.end(), [&](double f) { return f == all.front(); });
 }
 
 // Below 1: a fraction of the window.
@@ -25,164 +22,19 @@ std::int64_t tokens_of(double length, std::int64_t window) {
                     : std::int64_t(length);
 }
 
-}  // namespace
-
-// Makes the rungs of a method that grows.
-struct LadderMaker {
-  const Geometry& geometry;
-  const MethodSpec& method;
-  std::int64_t longest;
-  std::optional<double> scale;  // of a method that follows the length
-  Ladder ladder = {};
-
-  std::int64_t window() const { return geometry.train_length; }
-
-  void set_parameters() {
-    const Parameters& given = method.parameters;
-    const FarDefaults far = far_defaults(window(), longest);
-    const bool has_near_part = method.growth == Growth::far;
-    ladder.extension_.method = method.name;
-    ladder.extension_.scale = scale.value_or(1);
-    ladder.extension_.parameters = given;
-    Parameters& own = ladder.extension_.parameters;  // those of a static plan
-    own.rung_step = own.headroom = own.near = own.near_step = own.sharpen = std::nullopt;
-    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? far.rung_step : kRungStep);
-    ladder.headroom_ = given.headroom.value_or(has_near_part ? far.headroom : 1);
-    ladder.sharpen_ = given.sharpen.value_or(0);
-    if (!has_near_part) return;
-    ladder.near_ = far.near;
-    if (given.near) ladder.near_->length = tokens_of(*given.near, window());
-    if (given.near_step) ladder.near_->step = tokens_of(*given.near_step, window());
+// How far a ladder that grows reaches, by its length or its scale.
+std::int64_t longest_of(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
+                        std::optional<double> scale) {
+  if (ctx != 0) return ctx;
+  if (!scale) {
+    refuse(cat("no context length given for ", to_string(method)),
+           "give --ctx 128k; in a program ctx=131072");
   }
-
-  void check_near() const {
-    const NearPart& near = *ladder.near_;
-    const NearPart usual = far_defaults(window(), longest).near;
-    const std::string hint =
-        window() - usual.length - usual.step < 1
-            ? "use a static method, e.g. pro"
-            : cat("give near=", usual.length, ",near_step=", usual.step, ", or leave them out");
-    if (near.length < 1 || near.step < 1) {
-      refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
-                 " is not possible: both are at least 1"),
-             hint);
-    }
-    if (near.length >= window() || near.step >= window() - near.length) {
-      refuse(cat("a near part of ", near.length, " tokens and a step of ", near.step,
-                 " leave no room for far keys in a window of ", window()),
-             hint);
-    }
-    const std::int64_t room = window() - near.length - near.step;
-    if (double(room) < ladder.headroom_) {
-      refuse(cat("headroom ", ladder.headroom_, " leaves far keys less than one position of the ",
-                 room, " that the near part leaves them"),
-             hint);
-    }
-    if (longest / near.step > kMaxBorders) {
-      const std::int64_t step = longest / kMaxBorders + 1;
-      refuse(cat("the border would move ", longest / near.step, " times by ", near.step,
-                 " tokens on the way to ", longest, "; at most ", kMaxBorders, " are possible"),
-             step < window() - near.length ? cat("give near_step=", step, " or more")
-                                           : cat("give a length of ", kMaxBorders * near.step,
-                                                 " or less, or a static method"));
-    }
-    if (!has_far_form(method.name)) {
-      std::vector<std::string> names;
-      for (const MethodInfo& m : methods()) {
-        if (has_far_form(m.name)) names.push_back(method_name(m.name, Growth::far));
-      }
-      refuse(cat(method_name(method.name, Growth::far), " is not possible: the factors of ",
-                 method.name, " do not follow from a scale"),
-             cat("the far methods are ", joined(names, ", ")));
-    }
+  const double tokens = *scale * double(geometry.train_length);
+  if (!(tokens >= 1 && tokens < 0x1p40)) {
+    refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
   }
-
-  std::int64_t border_at(std::int64_t length) const {
-    const NearPart& near = *ladder.near_;
-    return near.step * ((length - near.length) / near.step);
-  }
-
-  // The plan of far keys up to this length, where the border reaches its furthest.
-  Plan far_plan(std::int64_t length) const {
-    const NearPart& near = *ladder.near_;
-    const double room = double(window() - near.length - near.step) / ladder.headroom_;
-    const std::int64_t border = border_at(length);
-    Extension e = ladder.extension_;
-    if (!e.parameters.attn_coef) e.parameters.attn_coef = 0;
-    e.length = 0;
-    e.scale = std::max(1.0, double(border) / room);
-    Plan plan = make_plan(geometry, e);
-    if (e.scale == 1 || !has_one_factor(plan)) return plan;
-    // The shift is a whole number at the furthest border.
-    e.scale = double(border) / std::floor(room);
-    return make_plan(geometry, e);
-  }
-
-  // Of queries up to this length.
-  double sharpness_at(std::int64_t length) const {
-    if (ladder.sharpen_ == 0 || window() < 2) return 1;
-    return std::pow(std::log(double(length)) / std::log(double(window())), ladder.sharpen_);
-  }
-
-  void add_far_rungs(std::int64_t length) {
-    const NearPart& near = *ladder.near_;
-    const Plan plan = far_plan(length);
-    while (ladder.longest() < length) {
-      const std::int64_t border = border_at(ladder.longest() + 1);
-      const double seen = ladder.has_single_factor_ ? 1 / plan.factor().front() : 1;
-      const std::int64_t end = border + near.length + near.step - 1;  // the border moves behind it
-      ladder.rungs_.push_back({std::min(length, end), plan, border,
-                               std::llround(double(border) * (1 - seen)), sharpness_at(end)});
-    }
-  }
-
-  Ladder make() {
-    set_parameters();
-    const Reach reach = method_row(method.name).reach;
-    if (method.growth == Growth::elastic && reach == Reach::unchanged) {
-      refuse(cat(method_name(method.name, Growth::elastic), " is not possible: ", method.name,
-                 " is the same at every length"),
-             cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
-    }
-    ladder.rungs_.push_back({window(), make_plan(geometry, {})});
-    if (ladder.near_) {
-      check_near();
-      ladder.has_single_factor_ = has_one_factor(far_plan(longest));
-    }
-    for (int k = 1; ladder.longest() < longest; ++k) {
-      const double grown = double(window()) * std::pow(ladder.rung_step_, k);
-      const std::int64_t length = grown < double(longest) ? std::llround(grown) : longest;
-      if (length <= ladder.longest()) continue;  // a window of a few tokens
-      if (ladder.near_) {
-        add_far_rungs(length);
-        continue;
-      }
-      Extension e = ladder.extension_;
-      e.length = std::llround(ladder.headroom_ * double(length));
-      if (reach != Reach::length) e.scale = ladder.headroom_ * double(length) / double(window());
-      ladder.rungs_.push_back({length, make_plan(geometry, e), 0, 0, sharpness_at(length)});
-    }
-    return std::move(ladder);
-  }
-};
-
-namespace {
-
-Ladder grow(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
-            std::optional<double> scale) {
-  const bool by_length = method_row(method.name).reach == Reach::length;  // scale is its factor
-  if (ctx == 0) {
-    if (!scale) {
-      refuse(cat("no context length given for ", to_string(method)),
-             "give --ctx 128k; in a program ctx=131072");
-    }
-    const double tokens = *scale * double(geometry.train_length);
-    if (!(tokens >= 1 && tokens < 0x1p40)) {
-      refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
-    }
-    ctx = std::llround(tokens);
-  }
-  return LadderMaker{geometry, method, ctx, by_length ? scale : std::nullopt}.make();
+  return std::llround(tokens);
 }
 
 Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
@@ -209,6 +61,144 @@ Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_
 
 }  // namespace
 
+// Makes the rungs of a method that grows.
+struct LadderMaker {
+  const Geometry& geometry;
+  const MethodSpec& method;
+  std::int64_t longest;
+  std::optional<double> scale;  // of a method that follows the length
+  std::int64_t window = geometry.train_length;
+  FarDefaults usual = far_defaults(window, longest);
+  Ladder ladder = {};
+
+  void set_parameters() {
+    const Parameters& given = method.parameters;
+    const bool has_near_part = method.growth == Growth::far;
+    ladder.extension_.method = method.name;
+    ladder.extension_.scale = scale.value_or(1);
+    ladder.extension_.parameters = given;
+    Parameters& own = ladder.extension_.parameters;  // those of a static plan
+    own.rung_step = own.headroom = own.near = own.near_step = own.sharpen = std::nullopt;
+    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? usual.rung_step : kRungStep);
+    ladder.headroom_ = given.headroom.value_or(has_near_part ? usual.headroom : 1);
+    ladder.sharpen_ = given.sharpen.value_or(0);
+    if (!has_near_part) return;
+    ladder.near_ = usual.near;
+    if (given.near) ladder.near_->length = tokens_of(*given.near, window);
+    if (given.near_step) ladder.near_->step = tokens_of(*given.near_step, window);
+  }
+
+  void check_near() const {
+    const NearPart& near = *ladder.near_;
+    const auto [length, step] = usual.near;
+    const std::string hint =
+        window - length - step < 1
+            ? "use a static method, e.g. pro"
+            : cat("give near=", length, ",near_step=", step, ", or leave them out");
+    if (near.length < 1 || near.step < 1) {
+      refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
+                 " is not possible: both are at least 1"),
+             hint);
+    }
+    if (near.length >= window || near.step >= window - near.length) {
+      refuse(cat("a near part of ", near.length, " tokens and a step of ", near.step,
+                 " leave no room for far keys in a window of ", window),
+             hint);
+    }
+    const std::int64_t room = window - near.length - near.step;
+    if (double(room) < ladder.headroom_) {
+      refuse(cat("headroom ", ladder.headroom_, " leaves far keys less than one position of the ",
+                 room, " that the near part leaves them"),
+             hint);
+    }
+    if (longest / near.step > kMaxBorders) {
+      const std::int64_t least = longest / kMaxBorders + 1;
+      refuse(cat("the border would move ", longest / near.step, " times by ", near.step,
+                 " tokens on the way to ", longest, "; at most ", kMaxBorders, " are possible"),
+             least < window - near.length ? cat("give near_step=", least, " or more")
+                                          : cat("give a length of ", kMaxBorders * near.step,
+                                                " or less, or a static method"));
+    }
+    if (!has_far_form(method.name)) {
+      std::vector<std::string> names;
+      for (const MethodInfo& m : methods()) {
+        if (has_far_form(m.name)) names.push_back(method_name(m.name, Growth::far));
+      }
+      refuse(cat(method_name(method.name, Growth::far), " is not possible: the factors of ",
+                 method.name, " do not follow from a scale"),
+             cat("the far methods are ", joined(names, ", ")));
+    }
+  }
+
+  std::int64_t border_at(std::int64_t length) const {
+    const NearPart& near = *ladder.near_;
+    return near.step * ((length - near.length) / near.step);
+  }
+
+  // The plan of far keys up to this length, where the border reaches its furthest.
+  Plan far_plan(std::int64_t length) const {
+    const NearPart& near = *ladder.near_;
+    const double room = double(window - near.length - near.step) / ladder.headroom_;
+    const std::int64_t border = border_at(length);
+    Extension e = ladder.extension_;
+    if (!e.parameters.attn_coef) e.parameters.attn_coef = 0;
+    e.length = 0;
+    e.scale = std::max(1.0, double(border) / room);
+    Plan plan = make_plan(geometry, e);
+    if (e.scale == 1 || !has_one_factor(plan)) return plan;
+    // The shift is a whole number at the furthest border.
+    e.scale = double(border) / std::floor(room);
+    return make_plan(geometry, e);
+  }
+
+  // Of queries up to this length.
+  double sharpness_at(std::int64_t length) const {
+    if (ladder.sharpen_ == 0 || window < 2) return 1;
+    return std::pow(std::log(double(length)) / std::log(double(window)), ladder.sharpen_);
+  }
+
+  void add_far_rungs(std::int64_t length) {
+    const NearPart& near = *ladder.near_;
+    const Plan plan = far_plan(length);
+    while (ladder.longest() < length) {
+      const std::int64_t border = border_at(ladder.longest() + 1);
+      const double seen = ladder.has_single_factor_ ? 1 / plan.factor().front() : 1;
+      const std::int64_t end = border + near.length + near.step - 1;  // the border moves behind it
+      ladder.rungs_.push_back({std::min(length, end), plan, border,
+                               std::llround(double(border) * (1 - seen)), sharpness_at(end)});
+    }
+  }
+
+  Ladder make() {
+    set_parameters();
+    const Reach reach = method_row(method.name).reach;
+    if (method.growth == Growth::elastic && reach == Reach::unchanged) {
+      refuse(cat(method_name(method.name, Growth::elastic), " is not possible: ", method.name,
+                 " is the same at every length"),
+             cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
+    }
+    ladder.rungs_.push_back({window, make_plan(geometry, {})});
+    if (ladder.near_) {
+      check_near();
+      ladder.has_single_factor_ = has_one_factor(far_plan(longest));
+    }
+    for (int k = 1; ladder.longest() < longest; ++k) {
+      const double grown = double(window) * std::pow(ladder.rung_step_, k);
+      const std::int64_t length = grown < double(longest) ? std::llround(grown) : longest;
+      if (length <= ladder.longest()) continue;  // a window of a few tokens
+      if (ladder.near_) {
+        add_far_rungs(length);
+        continue;
+      }
+      Extension e = ladder.extension_;
+      e.length = std::llround(ladder.headroom_ * double(length));
+      if (reach != Reach::length) e.scale = ladder.headroom_ * double(length) / double(window);
+      ladder.rungs_.push_back({length, make_plan(geometry, e), 0, 0, sharpness_at(length)});
+    }
+    return std::move(ladder);
+  }
+};
+
 std::size_t Ladder::rung_at(std::int64_t length) const {
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
     if (length <= rungs_[i].length) return i;
@@ -223,7 +213,12 @@ Ladder make_ladder(const Geometry& geometry, const MethodSpec& asked, std::int64
   if (ctx < 0) refuse(cat("a context of ", ctx, " tokens is not possible"), "give 1 or more");
   check_method(asked);
   const MethodSpec method = resolve_auto(geometry, asked, ctx, scale);
-  if (method.growth != Growth::none) return grow(geometry, method, ctx, scale);
+  if (method.growth != Growth::none) {
+    const bool by_length = method_row(method.name).reach == Reach::length;  // scale is its factor
+    return LadderMaker{geometry, method, longest_of(geometry, method, ctx, scale),
+                       by_length ? scale : std::nullopt}
+        .make();
+  }
   const std::int64_t given =
       ctx == 0 && scale ? std::llround(*scale * double(geometry.train_length)) : ctx;
   return make_ladder(static_plan(geometry, method, ctx, scale),
@@ -231,8 +226,9 @@ Ladder make_ladder(const Geometry& geometry, const MethodSpec& asked, std::int64
 }
 
 Ladder make_ladder(const Plan& plan, std::int64_t longest) {
-  if (longest < 0)
+  if (longest < 0) {
     refuse(cat("a ladder of ", longest, " tokens is not possible"), "give 1 or more");
+  }
   const Extension& e = plan.extension();
   const std::int64_t window = plan.geometry().train_length;
   Ladder ladder;

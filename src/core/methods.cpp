@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every method as one pure function and one row of the table. To add a method: write its function,
-// its row, its golden values (tools/make_goldens.py) and its line in docs/methods.md.
+// Every method as one pure function and one row of the table. CONTRIBUTING.md says how to add one.
 #include "core/methods.h"
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include "mrrope/error.h"
 
 namespace mrrope {
-
 namespace {
 
 std::vector<double> constant(const Request& r, double value) {
@@ -20,7 +18,6 @@ std::vector<double> constant(const Request& r, double value) {
 }
 
 std::vector<double> none(const Request& r) { return constant(r, 1); }
-
 std::vector<double> pi(const Request& r) { return constant(r, r.scale); }
 
 // One radix multiplier for every digit, so that the last factor is `scale`.
@@ -47,11 +44,8 @@ double blend(double keep, double scale) { return 1 / (keep + (1 - keep) / scale)
 // widen a ramp of no width to 0.001.
 std::vector<double> yarn(const Request& r) {
   std::vector<double> f = constant(r, 1);
-  const auto [low, high] = r.boundaries;
-  const double width = high > low ? high - low : 0.001;
-  for (std::size_t i = 0; i < f.size(); ++i) {
-    f[i] = blend(1 - std::clamp((double(i) - low) / width, 0.0, 1.0), r.scale);
-  }
+  const YarnRamp ramp{double(r.boundaries.low), double(r.boundaries.high)};
+  for (std::size_t i = 0; i < f.size(); ++i) f[i] = blend(1 - ramp.at(double(i)), r.scale);
   return f;
 }
 
@@ -137,28 +131,25 @@ double longrope_temperature(const Request& r) {
 }
 
 // clang-format off
-constexpr std::string_view kIndexRamp    = "1 / (g + (1 - g)/S), g = 1 - clamp((i - low)/(high - low), 0, 1)";
-constexpr std::string_view kRotationRamp = "1 / (g + (1 - g)/S), g = clamp((turns - beta_slow)/(beta_fast - beta_slow), 0, 1)";
-
 constexpr auto kNotInFamily = std::nullopt;
 constexpr double kGivenPower = std::numeric_limits<double>::quiet_NaN();
 
-//                                                                                         reads                                                                needs
-//  name             title                         factor of pair i                attn_coef  betas  borders lists own      reach             native    beta_fast middle power
+//                                                           reads                                                              needs
+//  name              title                        attn_coef  betas  borders lists own       reach             native    beta_fast middle power
 constexpr Method kMethods[] = {
-  {{"none",           "the unmodified model",        "1",                                         0,   false, false, false, ""}, Reach::unchanged, "",         32, false, kNotInFamily, none},
-  {{"pi",             "Position Interpolation",      "S",                                         0,   false, false, false, ""}, Reach::scale,     "linear",   32, false, kNotInFamily, pi},
-  {{"ntk",            "NTK-aware interpolation",     "S^(i/(Dr - 1))",                            0,   false, false, false, ""}, Reach::scale,     "base",     32, false, kNotInFamily, ntk},
-  {{"dynamic-ntk",    "NTK that follows the length", "(S n/L - (S - 1))^(i/(Dr - 1)), n tokens",  0,   false, false, false, ""}, Reach::length,    "dynamic",  32, false, kNotInFamily, dynamic_ntk},
-  {{"yarn",           "YaRN, ramp over pairs",       kIndexRamp,                                  0.1, true,  true,  false, ""}, Reach::scale,     "yarn",     32, false, kNotInFamily, yarn},
-  {{"yarn-rotations", "YaRN, ramp over turns",       kRotationRamp,                               0.1, true,  false, false, ""}, Reach::scale,     "",         32, false, kNotInFamily, by_rotations},
-  {{"llama3",         "Llama 3.1's rule",            kRotationRamp,                               0,   true,  false, false, ""}, Reach::scale,     "llama3",   4,  false, kNotInFamily, by_rotations},
-  {{"longrope",       "LongRoPE, list given",        "given",                                     0,   false, false, true,  ""},  Reach::scale,     "longrope", 32, false, kNotInFamily, given_factors, longrope_temperature},
-  {{"regressive",     "arithmetic regressive",       "S^(k(2n + 1 - k)/(n(n + 1))), k and n as for uni", 0.1, true, true, false, ""}, Reach::scale, "",         32, true,  kNotInFamily, regressive},
-  {{"uni",            "MrRoPE-Uni",                  "S^(k/n), k = clamp(i - low, 0, n), n = high - low", 0.1, true, true, false, ""}, Reach::scale, "",         32, true,  0,            uni},
-  {{"pro",            "MrRoPE-Pro",                  "S^(k(k + 1)/(n(n + 1)))",                   0.1, true,  true,  false, ""}, Reach::scale,     "",         32, true,  1,            pro},
-  {{"power",          "power family",                "S^(sum of j^p to k / sum of j^p to n)",     0.1, true,  true,  false, "power"}, Reach::scale,     "",         32, true,  kGivenPower,  power},
-  {{"custom",         "your own numbers",            "given",                                     0,   false, false, true,  ""},  Reach::numbers,   "",         32, false, kNotInFamily, custom},
+  {{"none",           "the unmodified model",        0,   false, false, false, ""},      Reach::unchanged, "",         32, false, kNotInFamily, none},
+  {{"pi",             "Position Interpolation",      0,   false, false, false, ""},      Reach::scale,     "linear",   32, false, kNotInFamily, pi},
+  {{"ntk",            "NTK-aware interpolation",     0,   false, false, false, ""},      Reach::scale,     "base",     32, false, kNotInFamily, ntk},
+  {{"dynamic-ntk",    "NTK that follows the length", 0,   false, false, false, ""},      Reach::length,    "dynamic",  32, false, kNotInFamily, dynamic_ntk},
+  {{"yarn",           "YaRN, ramp over pairs",       0.1, true,  true,  false, ""},      Reach::scale,     "yarn",     32, false, kNotInFamily, yarn},
+  {{"yarn-rotations", "YaRN, ramp over turns",       0.1, true,  false, false, ""},      Reach::scale,     "",         32, false, kNotInFamily, by_rotations},
+  {{"llama3",         "Llama 3.1's rule",            0,   true,  false, false, ""},      Reach::scale,     "llama3",   4,  false, kNotInFamily, by_rotations},
+  {{"longrope",       "LongRoPE, list given",        0,   false, false, true,  ""},      Reach::scale,     "longrope", 32, false, kNotInFamily, given_factors, longrope_temperature},
+  {{"regressive",     "arithmetic regressive",       0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  kNotInFamily, regressive},
+  {{"uni",            "MrRoPE-Uni",                  0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  0,            uni},
+  {{"pro",            "MrRoPE-Pro",                  0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  1,            pro},
+  {{"power",          "power family",                0.1, true,  true,  false, "power"}, Reach::scale,     "",         32, true,  kGivenPower,  power},
+  {{"custom",         "your own numbers",            0,   false, false, true,  ""},      Reach::numbers,   "",         32, false, kNotInFamily, custom},
 };
 // clang-format on
 
@@ -185,17 +176,15 @@ void register_method(const Method& method) { rows().push_back(method); }
 
 const Method& method_row(std::string_view name) {
   const std::string wanted = lower_case(name);
+  std::vector<std::string> names;
   for (const Method& m : rows()) {
     if (m.info.name == wanted) return m;
+    names.emplace_back(m.info.name);
   }
-  if (wanted == "self-extend") {
-    refuse(cat("there is no method '", name, "'"),
-           "give far:pi, which equals it within 0.001 wherever both were measured");
-  }
-  std::vector<std::string> names;
-  for (const Method& m : rows()) names.emplace_back(m.info.name);
   refuse(cat("there is no method '", name, "'"),
-         cat(did_you_mean(name, names), "the methods are ", joined(names, ", ")));
+         wanted == "self-extend"
+             ? "give far:pi, which equals it within 0.001 wherever both were measured"
+             : cat(did_you_mean(name, names), "the methods are ", joined(names, ", ")));
 }
 
 const MethodInfo& find_method(std::string_view name) { return method_row(name).info; }

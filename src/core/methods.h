@@ -74,7 +74,7 @@ std::string bare_name(std::string_view row);
 // "pro", "elastic:pro", "far:pro".
 std::string method_name(std::string_view name, Growth growth);
 
-// YaRN's temperature as engines apply it by themselves: 1 + 0.1 c ln S; 1 where S is at most 1.
+// YaRN's temperature as engines apply it: 1 + 0.1 c ln S; 1 where S is at most 1.
 double yarn_temperature(double scale, double coefficient = 1);
 
 // The real-valued pair index at which a pair would make this many turns in the window.

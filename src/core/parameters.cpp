@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of parameters, and the notation of a configured method. To add a parameter: its row
-// here, the method that reads it, and its line in docs/methods.md. It may have a member in
-// Parameters; without one it is found by its name.
+// The table of parameters, and the notation of a configured method. CONTRIBUTING.md says how to add
+// a parameter.
 #include <cmath>
 #include <limits>
 
@@ -10,7 +9,6 @@
 #include "core/methods.h"
 
 namespace mrrope {
-
 namespace {
 
 constexpr double kPositive = std::numeric_limits<double>::min();
@@ -123,24 +121,14 @@ std::vector<double> parse_list(const ParameterInfo& p, std::string_view text) {
 
 // The name with its prefix and without parameters.
 MethodSpec parse_name(std::string_view text) {
-  MethodSpec spec;
-  for (const auto& [prefix, growth] : kPrefixes) {
-    if (lower_case(text.substr(0, prefix.size())) != prefix) continue;
-    spec.growth = growth;
-    text.remove_prefix(prefix.size());
-    break;
-  }
-  spec.name = spec.growth == Growth::none && is_auto(text)
-                  ? std::string(kAuto)
-                  : std::string(method_row(text).info.name);
-  return spec;
+  const Growth growth = growth_of(lower_case(text));
+  if (growth != Growth::none) text.remove_prefix(text.find(':') + 1);
+  const bool automatic = growth == Growth::none && is_auto(text);
+  return {std::string(automatic ? kAuto : method_row(text).info.name), growth};
 }
 
 // "low" and "5" of "low=5".
-struct Assignment {
-  const ParameterInfo* parameter;
-  std::string value;
-};
+using Assignment = std::pair<const ParameterInfo*, std::string>;
 
 std::vector<Assignment> parse_assignments(std::string_view inside, std::string_view all) {
   std::vector<Assignment> out;
@@ -152,7 +140,7 @@ std::vector<Assignment> parse_assignments(std::string_view inside, std::string_v
     }
     const ParameterInfo& p = parameter(trimmed(word.substr(0, equals)));
     for (const Assignment& before : out) {
-      if (before.parameter == &p) refuse(cat(p.name, " is given twice in ", all), "give it once");
+      if (before.first == &p) refuse(cat(p.name, " is given twice in ", all), "give it once");
     }
     out.push_back({&p, trimmed(word.substr(equals + 1))});
   }
@@ -161,17 +149,17 @@ std::vector<Assignment> parse_assignments(std::string_view inside, std::string_v
 
 // "5..15" or "30..45/5" as its values; other texts as themselves.
 std::vector<std::string> values_of(const Assignment& a) {
-  const std::size_t dots = a.value.find("..");
-  if (dots == std::string::npos || a.parameter->list) return {a.value};
-  const std::size_t slash = a.value.find('/', dots);
-  const ParameterInfo& p = *a.parameter;
-  const double first = parse_value(p, a.value.substr(0, dots));
-  const double last = parse_value(p, a.value.substr(dots + 2, slash - dots - 2));
-  const double step = slash == std::string::npos
-                          ? 1
-                          : parse_double(a.value.substr(slash + 1)).value_or(std::nan(""));
+  const ParameterInfo& p = *a.first;
+  const std::string& text = a.second;
+  const std::size_t dots = text.find("..");
+  if (dots == std::string::npos || p.list) return {text};
+  const std::size_t slash = text.find('/', dots);
+  const double first = parse_value(p, text.substr(0, dots));
+  const double last = parse_value(p, text.substr(dots + 2, slash - dots - 2));
+  const double step =
+      slash == std::string::npos ? 1 : parse_double(text.substr(slash + 1)).value_or(std::nan(""));
   if (!(step > 0) || last < first || (last - first) / step >= kMaxMethods) {
-    refuse(cat("'", a.value, "' is not a range of ", p.name),
+    refuse(cat("'", text, "' is not a range of ", p.name),
            cat("write ", p.name, "=5..15, or 5..15/2 with a step"));
   }
   std::vector<std::string> out;
@@ -207,7 +195,7 @@ void expand(std::string_view text, std::vector<MethodSpec>& out) {
       for (const MethodSpec& spec : made) {
         for (const std::string& value : values) {
           next.push_back(spec);
-          set_parameter(next.back().parameters, *a.parameter, value);
+          set_parameter(next.back().parameters, *a.first, value);
         }
       }
       made = std::move(next);
@@ -281,12 +269,13 @@ std::string to_string(const MethodSpec& spec) {
   std::vector<std::string> words;
   for (const ParameterInfo& p : rows()) {
     if (!given(spec.parameters, p)) continue;
-    std::vector<std::string> entries;
-    if (p.list) {
-      for (const double value : spec.parameters.*p.list) entries.push_back(number(value));
+    if (!p.list) {
+      words.push_back(cat(p.name, "=", value_text(p, *value_of(spec.parameters, p))));
+      continue;
     }
-    words.push_back(p.list ? cat(p.name, "=[", joined(entries, ","), "]")
-                           : cat(p.name, "=", value_text(p, *value_of(spec.parameters, p))));
+    std::vector<std::string> entries;
+    for (const double value : spec.parameters.*p.list) entries.push_back(number(value));
+    words.push_back(cat(p.name, "=[", joined(entries, ","), "]"));
   }
   return method_name(spec.name, spec.growth) +
          (words.empty() ? "" : cat("(", joined(words, ","), ")"));
@@ -315,23 +304,12 @@ void set_value(Parameters& parameters, const ParameterInfo& p, std::optional<dou
 bool uses(const MethodSpec& spec, const ParameterInfo& p) {
   if (is_auto(spec.name)) return uses({.name = "pi", .growth = Growth::far}, p);
   const MethodInfo& method = find_method(spec.name);
-  switch (p.use) {
-    case Use::betas:
-      return method.takes_betas;
-    case Use::borders:
-      return method.takes_borders;
-    case Use::own:
-      return method.own == p.name;
-    case Use::lists:
-      return method.takes_lists;
-    case Use::all:
-      return true;
-    case Use::growing:
-      return spec.growth != Growth::none;
-    case Use::far:
-      return spec.growth == Growth::far;
-  }
-  return false;
+  return p.use == Use::all || (p.use == Use::betas && method.takes_betas) ||
+         (p.use == Use::borders && method.takes_borders) ||
+         (p.use == Use::lists && method.takes_lists) ||
+         (p.use == Use::own && method.own == p.name) ||
+         (p.use == Use::growing && spec.growth != Growth::none) ||
+         (p.use == Use::far && spec.growth == Growth::far);
 }
 
 void check_method(const MethodSpec& spec) {
@@ -342,10 +320,8 @@ void check_method(const MethodSpec& spec) {
       if (p.use == Use::far || p.use == Use::growing) {
         const bool extends = method_row(spec.name).reach != Reach::unchanged;
         const bool far = p.use == Use::far;
-        hint += cat(", or use ", method_name(extends ? spec.name
-                                             : far   ? "pi"
-                                                     : "pro",
-                                             far ? Growth::far : Growth::elastic));
+        const std::string other = extends ? spec.name : far ? "pi" : "pro";
+        hint += ", or use " + method_name(other, far ? Growth::far : Growth::elastic);
       }
       refuse(cat(method_name(spec.name, spec.growth), " does not use ", p.name), hint);
     }

@@ -11,21 +11,10 @@
 #include "mrrope/version.h"
 
 namespace mrrope {
-
 namespace {
-
-constexpr double kMaxScale = 1e9;
 
 // Lambdas closer than this are equal: some thousand roundings of a double.
 constexpr double kShapeTolerance = 1e-12;
-
-void check_scale(const Extension& e) {
-  if (!(e.scale >= 1) || e.scale > kMaxScale) {
-    refuse(cat("scale ", e.scale, " is not a number from 1 to 1e9: a plan lengthens a context"),
-           "scale is wanted length / trained window, e.g. 8");
-  }
-  if (e.length < 0) refuse(cat("length ", e.length, " is negative"), "give tokens");
-}
 
 Boundaries boundaries_of(const Method& m, const Geometry& g, const Parameters& p, double fast,
                          double slow) {
@@ -78,7 +67,12 @@ Plan make_plan(const Geometry& geometry, const Extension& extension) {
   validate(geometry);
   const Method& m = method_row(extension.method);
   const Parameters& p = extension.parameters;
-  check_scale(extension);
+  if (!(extension.scale >= 1) || extension.scale > 1e9) {
+    refuse(cat("scale ", extension.scale,
+               " is not a number from 1 to 1e9: a plan lengthens a context"),
+           "scale is wanted length / trained window, e.g. 8");
+  }
+  if (extension.length < 0) refuse(cat("length ", extension.length, " is negative"), "give tokens");
   check_method(MethodSpec{.name = extension.method, .parameters = p});
   if (p.headroom) {
     refuse("a plan has no headroom of its own", "multiply the scale by it, or use make_ladder()");

@@ -101,7 +101,7 @@ struct Architecture {
   Pairing pairing = Pairing::halves;
   Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
   // Tested in stock libllama with a small model that has such a tensor
-  // (tests/integration/factors_test.cpp); of unsupported rows read in llama.cpp's source.
+  // (tests/integration/factors_test.cpp).
   FactorSupport factors = FactorSupport::refused;
   LayerRule layers = {};
   Trait traits = Trait::none;

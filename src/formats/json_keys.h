@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -51,24 +52,16 @@ class JsonKeys {
 
   // Absent keys give nullopt, an empty text or an empty list.
   std::optional<std::int64_t> integer(Names names, std::int64_t low, std::int64_t high) const {
-    std::string name;
-    const json* value = find(names, &name);
-    return value ? std::optional(integer(name, *value, low, high)) : std::nullopt;
+    return first(names, whole_between(low, high));
   }
-  std::optional<double> real(Names names) const {
-    return scalar<double>(names, &json::is_number, "a number");
-  }
+  std::optional<double> real(Names names) const { return first(names, a_number()); }
   std::optional<bool> flag(Names names) const {
-    return scalar<bool>(names, &json::is_boolean, "true or false");
+    return first(names, typed<bool>(&json::is_boolean, "true or false"));
   }
-  std::string text(Names names) const {
-    return scalar<std::string>(names, &json::is_string, "a string").value_or("");
-  }
+  std::string text(Names names) const { return first(names, a_text()).value_or(""); }
   std::optional<JsonKeys> object(Names names) const {
-    std::string name;
-    const json* value = find(names, &name);
-    if (!value) return std::nullopt;
-    return item(*value, name);
+    return first<JsonKeys>(
+        names, [&](const std::string& name, const json& value) { return item(value, name); });
   }
   // An object inside of this one.
   JsonKeys item(const json& value, const std::string& name) const {
@@ -76,37 +69,24 @@ class JsonKeys {
     return {value, cat(where_, ": ", name), kind_, hint_};
   }
   // A single value counts as a list of one.
-  std::vector<double> reals(Names names) const {
-    return list<double>(names, [&](const std::string& name, const json& value) {
-      return as<double>(name, value, &json::is_number, "a number");
-    });
-  }
+  std::vector<double> reals(Names names) const { return list<double>(names, a_number()); }
   std::vector<int> integers(Names names, std::int64_t low, std::int64_t high) const {
-    return list<int>(names, [&](const std::string& name, const json& value) {
-      return int(integer(name, value, low, high));
-    });
+    return list<int>(names, whole_between(low, high));
   }
-  std::vector<std::string> texts(Names names) const {
-    return list<std::string>(names, [&](const std::string& name, const json& value) {
-      return as<std::string>(name, value, &json::is_string, "a string");
-    });
-  }
+  std::vector<std::string> texts(Names names) const { return list<std::string>(names, a_text()); }
 
   // The same for keys that must be there.
   std::int64_t needed_integer(const char* name, std::int64_t low, std::int64_t high) const {
     return needed(name, integer({name}, low, high));
   }
   double needed_real(const char* name) const { return needed(name, real({name})); }
-  std::string needed_text(const char* name) const {
-    return needed(name, scalar<std::string>({name}, &json::is_string, "a string"));
-  }
+  std::string needed_text(const char* name) const { return needed(name, first({name}, a_text())); }
   JsonKeys needed_object(const char* name) const { return needed(name, object({name})); }
 
   // An integer with a value for its absence; where that is 0, the key must be there.
   int required(Names names, std::int64_t low, std::int64_t high, int otherwise) const {
-    const auto value = integer(names, low, high);
-    if (!value && otherwise <= 0) refuse(cat("has no ", *names.begin()));
-    return int(value.value_or(otherwise));
+    if (otherwise <= 0 && !has(names)) refuse(cat("has no ", *names.begin()));
+    return integer_or(names, low, high, otherwise);
   }
   int integer_or(Names names, std::int64_t low, std::int64_t high, int otherwise) const {
     return int(integer(names, low, high).value_or(otherwise));
@@ -123,8 +103,6 @@ class JsonKeys {
   }
 
  private:
-  using Is = bool (json::*)() const noexcept;
-
   [[noreturn]] void wrong_type(const std::string& name, const json& value,
                                const char* wanted) const {
     const std::string text = value.is_string()       ? shown(value.get_ref<const std::string&>())
@@ -134,49 +112,56 @@ class JsonKeys {
            kind_ == ErrorKind::usage ? cat("give ", wanted, " for ", name) : hint_);
   }
 
+  // Reads one value; its name is for messages.
+  template <typename T>
+  using Read = std::function<T(const std::string& name, const json& value)>;
+
+  template <typename T>
+  Read<T> typed(bool (json::*is)() const noexcept, const char* wanted) const {
+    return [this, is, wanted](const std::string& name, const json& value) {
+      if (!(value.*is)()) wrong_type(name, value, wanted);
+      return value.get<T>();
+    };
+  }
+  Read<double> a_number() const { return typed<double>(&json::is_number, "a number"); }
+  Read<std::string> a_text() const { return typed<std::string>(&json::is_string, "a string"); }
+  Read<std::int64_t> whole_between(std::int64_t low, std::int64_t high) const {
+    return [this, low, high](const std::string& name, const json& value) {
+      // Some files write 4096.0.
+      const bool whole =
+          value.is_number_float() && std::floor(value.get<double>()) == value.get<double>();
+      if (!value.is_number_integer() && !whole) wrong_type(name, value, "a whole number");
+      const auto size = value.get<double>();
+      if (size < double(low) || size > double(high)) {
+        refuse(cat(name, " is ", value.dump(), ", not between ", low, " and ", high));
+      }
+      return whole ? std::int64_t(size) : value.get<std::int64_t>();
+    };
+  }
+
   template <typename T>
   T needed(const char* name, std::optional<T> value) const {
     if (!value) refuse(cat("has no ", name));
     return *std::move(value);
   }
-
   template <typename T>
-  T as(const std::string& name, const json& value, Is is, const char* wanted) const {
-    if (!(value.*is)()) wrong_type(name, value, wanted);
-    return value.get<T>();
-  }
-  template <typename T>
-  std::optional<T> scalar(Names names, Is is, const char* wanted) const {
+  std::optional<T> first(Names names, const Read<T>& read) const {
     std::string name;
     const json* value = find(names, &name);
-    return value ? std::optional(as<T>(name, *value, is, wanted)) : std::nullopt;
+    return value ? std::optional(read(name, *value)) : std::nullopt;
   }
-
-  std::int64_t integer(const std::string& name, const json& value, std::int64_t low,
-                       std::int64_t high) const {
-    // Some files write 4096.0.
-    const bool whole =
-        value.is_number_float() && std::floor(value.get<double>()) == value.get<double>();
-    if (!value.is_number_integer() && !whole) wrong_type(name, value, "a whole number");
-    const auto size = value.get<double>();
-    if (size < double(low) || size > double(high)) {
-      refuse(cat(name, " is ", value.dump(), ", not between ", low, " and ", high));
-    }
-    return whole ? std::int64_t(size) : value.get<std::int64_t>();
-  }
-
-  template <typename T, typename Read>
-  std::vector<T> list(Names names, Read read) const {
+  template <typename T, typename From>
+  std::vector<T> list(Names names, const Read<From>& read) const {
     std::string name;
     const json* value = find(names, &name);
     if (!value) return {};
-    if (!value->is_array()) return {read(name, *value)};
+    if (!value->is_array()) return {T(read(name, *value))};
     if (value->size() > std::size_t{65536}) {
       refuse(cat(name, " has ", value->size(), " entries, more than any model"));
     }
     std::vector<T> out;
     for (std::size_t i = 0; i < value->size(); ++i) {
-      out.push_back(read(cat(name, "[", i, "]"), (*value)[i]));
+      out.push_back(T(read(cat(name, "[", i, "]"), (*value)[i])));
     }
     return out;
   }

@@ -12,10 +12,8 @@
 //   llama3         Llama 3.1's ramp over the original window; the declared window is the long one.
 //   yarn           YaRN's ramp over the original window. The window is the declared one, or the
 //                  original times the factor if that is longer: a vendor who recommends YaRN for
-//                  long input leaves context_length at the original window. A file does not tell
-//                  whether the model was trained with YaRN; unmodified it runs with it, so it
-//                  counts as trained. transformers' `truncate` = false lets the ramp begin between
-//                  two pairs; llama.cpp has no such key and always truncates.
+//                  long input leaves context_length at the original window. Unmodified the model
+//                  runs with it, so it counts as trained. llama.cpp always truncates the ramp.
 //   longrope       the short list inside the original window, which is all that a plan starts from;
 //                  the long list is kept as well. Both engines apply the attention scale on
 //                  either side of the switch. Two equal lists never switch: one list, the declared
@@ -43,7 +41,6 @@
 #include "mrrope/plan.h"
 
 namespace mrrope {
-
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,13 +69,6 @@ Model read_folder(const fs::path& folder, bool replace_scaling) {
                             : cat("give the GGUF file itself: ", found));
 }
 
-bool starts_with(const Source& source, std::string_view text) {
-  if (source.size() < text.size()) return false;
-  std::string start(text.size(), '\0');
-  source.read(0, std::as_writable_bytes(std::span(start)));
-  return start == text;
-}
-
 // Where only windowed layers rotate, no distance ever grows past the window: nothing to extend.
 void refuse_windowed_only(const Model& model) {
   const auto extends = [](const Layer& layer) {
@@ -93,14 +83,11 @@ void refuse_windowed_only(const Model& model) {
               "context");
 }
 
-constexpr double kMaxBase = 1e15;
 constexpr double kMaxScale = 1e6;
 
 Geometry bare(const Model& model, std::int64_t window) {
-  Geometry geometry = model.geometry;
+  Geometry geometry = model.geometry;  // not yet with what it was trained with
   geometry.train_length = window;
-  geometry.trained_factor.clear();
-  geometry.trained_attention_scale = 1;
   return geometry;
 }
 
@@ -147,12 +134,6 @@ std::int64_t llama3_window(const Model& model, const std::vector<double>& list) 
     if (std::abs(again[i] / list[i] - 1) > 1e-3) return 0;
   }
   return whole;
-}
-
-void multiply(std::vector<double>& product, const std::vector<double>& by) {
-  if (by.empty()) return;
-  if (product.empty()) product.assign(by.size(), 1.0);
-  for (std::size_t i = 0; i < product.size(); ++i) product[i] *= by[i];
 }
 
 // Names a bare list of factors, and finds the original window where it can.
@@ -215,6 +196,11 @@ std::vector<double> declared_factors(const Facts& facts, std::int64_t& window) {
   return {};
 }
 
+[[noreturn]] void wrong_number(const std::string& where, std::string_view key, double value,
+                               const char* wanted) {
+  corrupt(where, cat(key, " is ", significant(value, 9), ", not ", wanted));
+}
+
 }  // namespace
 
 Model read_model(const fs::path& path, bool replace_scaling) {
@@ -235,12 +221,6 @@ Model read_model(const fs::path& path, bool replace_scaling) {
     facts.model.files = {path};
     model = finish_model(std::move(facts), replace_scaling);
   } else {
-    const Source source = Source::open(path);
-    if (starts_with(source, "PK\x03\x04") || starts_with(source, "\x80\x02")) {
-      throw Error(ErrorKind::unsupported,
-                  cat(path.string(), ": PyTorch checkpoints are not supported"),
-                  "give the folder with its config.json, or convert the model to GGUF");
-    }
     model = finish_model(gguf_facts(read_gguf(path)), replace_scaling);
   }
   model.path = path;
@@ -301,31 +281,25 @@ std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_
 }
 
 void check_base(const std::string& where, std::string_view key, double base) {
-  if (!(base > 1 && base <= kMaxBase)) {
-    corrupt(where, cat(key, " is ", significant(base, 9), ", not a number above 1 and up to ",
-                       significant(kMaxBase, 3)));
-  }
+  if (base > 1 && base <= 1e15) return;
+  wrong_number(where, key, base, "a number above 1 and up to 1e+15");
 }
 
 void check_rotary_dim(const std::string& where, std::string_view key, std::int64_t rotary_dim,
                       std::int64_t head) {
-  if (rotary_dim < 4 || rotary_dim % 2 != 0 || rotary_dim > head) {
-    corrupt(where, cat(key, " is ", rotary_dim, ", not an even number from 4 to the head's ", head,
-                       " elements"));
-  }
+  if (rotary_dim >= 4 && rotary_dim % 2 == 0 && rotary_dim <= head) return;
+  corrupt(where, cat(key, " is ", rotary_dim, ", not an even number from 4 to the head's ", head,
+                     " elements"));
 }
 
 void check_factor(const std::string& where, std::string_view key, double factor) {
-  if (!(factor >= 1 && factor <= kMaxScale)) {
-    corrupt(where, cat(key, " is ", significant(factor, 9), ", not a number from 1 to ",
-                       significant(kMaxScale, 3)));
-  }
+  if (factor >= 1 && factor <= kMaxScale) return;
+  wrong_number(where, key, factor, "a number from 1 to 1e+06");
 }
 
 void check_attention_scale(const std::string& where, std::string_view key, double scale) {
-  if (!(scale > 0 && scale <= 1000)) {
-    corrupt(where, cat(key, " is ", significant(scale, 9), ", not a positive number up to 1000"));
-  }
+  if (scale > 0 && scale <= 1000) return;
+  wrong_number(where, key, scale, "a positive number up to 1000");
 }
 
 void check_factor_list(const std::string& where, std::string_view key,
@@ -335,9 +309,8 @@ void check_factor_list(const std::string& where, std::string_view key,
             cat(key, " has ", list.size(), " entries where ", rotary_dim / 2, " pairs rotate"));
   }
   for (std::size_t i = 0; i < list.size(); ++i) {
-    if (!(list[i] > 0) || !std::isfinite(list[i])) {
-      corrupt(where, cat(key, "[", i, "] is ", significant(list[i], 9), ", not a positive number"));
-    }
+    if (list[i] > 0 && std::isfinite(list[i])) continue;
+    wrong_number(where, cat(key, "[", i, "]"), list[i], "a positive number");
   }
 }
 
@@ -354,23 +327,23 @@ Model finish_model(Facts facts, bool replace_scaling) {
                     : "the file is damaged or was edited by hand: fetch it again");
   }
   for (const Layer& layer : model.layers) model.kv_heads = std::max(model.kv_heads, layer.kv_heads);
-  if (model.sliding_window == 0) model.windowed_base = 0;
   recognise_list(facts);
 
   Geometry& geometry = model.geometry;
+  std::vector<double>& trained = geometry.trained_factor;
   geometry.train_length = facts.context_length;
   if (replace_scaling) {
     geometry.train_length = original_window(facts);
     model.scaling.trained = false;
-    if (facts.factors_are_design) geometry.trained_factor = facts.factors;
+    if (facts.factors_are_design) trained = facts.factors;
   } else {
-    geometry.trained_factor = facts.factors;
-    multiply(geometry.trained_factor, declared_factors(facts, geometry.train_length));
+    trained = declared_factors(facts, geometry.train_length);
+    if (trained.empty()) trained.resize(facts.factors.size(), 1);
+    for (std::size_t i = 0; i < facts.factors.size(); ++i) trained[i] *= facts.factors[i];
     geometry.trained_attention_scale = facts.rule.attention_scale;
   }
-  const bool plain = std::all_of(geometry.trained_factor.begin(), geometry.trained_factor.end(),
-                                 [](double f) { return f == 1; });
-  if (plain) geometry.trained_factor.clear();
+  const auto is_one = [](double f) { return f == 1; };
+  if (std::all_of(trained.begin(), trained.end(), is_one)) trained.clear();
   try {
     validate(geometry);
   } catch (const Error& error) {

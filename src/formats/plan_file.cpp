@@ -26,6 +26,16 @@ constexpr double kSameNumber = 1e-12;
 // Lengths in files, so that sums of two fit.
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 53;
 
+ordered_json geometry_json(const Geometry& g) {
+  ordered_json out = {{"rotary_dim", g.rotary_dim},
+                      {"base", g.base},
+                      {"train_length", g.train_length},
+                      {"pairing", to_string(g.pairing)}};
+  if (!g.trained_factor.empty()) out["trained_factor"] = g.trained_factor;
+  if (g.trained_attention_scale != 1) out["trained_attention_scale"] = g.trained_attention_scale;
+  return out;
+}
+
 ordered_json parameters_json(const Parameters& parameters) {
   ordered_json out = ordered_json::object();
   for (const ParameterInfo& p : mrrope::parameters()) {
@@ -109,16 +119,6 @@ std::vector<Rung> listed_rungs(const Ladder& ladder) {
     if (same) out.pop_back();
     out.push_back(rung);
   }
-  return out;
-}
-
-ordered_json geometry_json(const Geometry& g) {
-  ordered_json out = {{"rotary_dim", g.rotary_dim},
-                      {"base", g.base},
-                      {"train_length", g.train_length},
-                      {"pairing", to_string(g.pairing)}};
-  if (!g.trained_factor.empty()) out["trained_factor"] = g.trained_factor;
-  if (g.trained_attention_scale != 1) out["trained_attention_scale"] = g.trained_attention_scale;
   return out;
 }
 
@@ -256,7 +256,7 @@ Ladder ladder_from_json(const json& content) {
 }
 
 Ladder read_plan_file(const std::filesystem::path& path) {
-  nlohmann::json content;
+  json content;
   try {
     content = read_json(path);
   } catch (const Error& error) {
@@ -311,11 +311,10 @@ ordered_json model_json(const Model& model, std::int64_t ctx) {
   return out;
 }
 
-std::string plan_digest(const Plan& plan) { return sha256(plan_json(plan).dump()).substr(0, 16); }
-
 std::string ladder_digest(const Ladder& ladder) {
-  if (!ladder.elastic()) return plan_digest(ladder.rungs().front().plan);
-  return sha256(ladder_json(ladder).dump()).substr(0, 16);
+  const ordered_json content =
+      ladder.elastic() ? ladder_json(ladder) : plan_json(ladder.rungs().front().plan);
+  return sha256(content.dump()).substr(0, 16);
 }
 
 std::string model_digest(const std::vector<std::filesystem::path>& files) {

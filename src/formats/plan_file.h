@@ -18,7 +18,6 @@ namespace mrrope {
 
 class JsonKeys;
 
-nlohmann::ordered_json geometry_json(const Geometry& geometry);
 nlohmann::ordered_json plan_json(const Plan& plan);
 nlohmann::ordered_json ladder_json(const Ladder& ladder);
 // That of its plan for a static method, that of the ladder for one that grows.
@@ -28,7 +27,7 @@ nlohmann::ordered_json to_json(const Ladder& ladder);
 // them stands for all.
 std::vector<Rung> listed_rungs(const Ladder& ladder);
 
-// What geometry_json() wrote; `pairing` and what follows it may be missing.
+// The geometry of a plan file; `pairing` and what follows it may be missing.
 Geometry geometry_of(const JsonKeys& in);
 // Sets every parameter that is a key of `in`.
 void add_parameters(const JsonKeys& in, Parameters& parameters);
@@ -54,9 +53,8 @@ nlohmann::ordered_json model_json(const Model& model, std::int64_t ctx);
 
 // Names for contents: which plan and which model a result belongs to.
 
-// The first 16 hexadecimal digits of the SHA-256 of the plan's JSON without blanks.
-std::string plan_digest(const Plan& plan);
-// A ladder with one rung has the digest of its plan: how far it reaches changes no number.
+// The first 16 hexadecimal digits of the SHA-256 of the ladder's JSON without blanks; of its plan's
+// where it has one rung, since how far that reaches changes no number.
 std::string ladder_digest(const Ladder& ladder);
 
 // "sha256:" and the SHA-256 over all files in the order given, each preceded by its size (decimal,

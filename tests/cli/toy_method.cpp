@@ -16,14 +16,11 @@ std::vector<double> toy(const mrrope::Request& r) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  mrrope::register_method({.info = {.name = "toy",
-                                    .title = "toy",
-                                    .equation = "S^2",
-                                    .attn_coef = 0.1,
-                                    .own = "toy_exponent"},
-                           .reach = mrrope::Reach::scale,
-                           .beta_fast = 32,
-                           .factors = toy});
+  mrrope::register_method(
+      {.info = {.name = "toy", .title = "toy", .attn_coef = 0.1, .own = "toy_exponent"},
+       .reach = mrrope::Reach::scale,
+       .beta_fast = 32,
+       .factors = toy});
   mrrope::register_parameter({.name = "toy_exponent",
                               .value = nullptr,
                               .list = nullptr,

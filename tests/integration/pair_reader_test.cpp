@@ -7,6 +7,7 @@
 #include "engine/llama/graph/capture.h"
 #include "mrrope/rotary.h"
 #include "support/expect_error.h"
+#include "support/rotary_reference.h"
 
 namespace mrrope::engine {
 namespace {

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "kernels/half.h"
 #include "mrrope/rotary.h"
+#include "support/rotary_reference.h"
 
 namespace mrrope::test {
 

@@ -25,7 +25,7 @@ compile() { # OBJECT FILE FLAGS...
   "$nvcc" "${flags[@]}" "${@:3}" -c "$src/$2" -o "$work/$1.o" &
   jobs+=($!)
 }
-for file in src/core/{methods,parameters,plan,ladder,rotary_reference}.cpp src/base/words.cpp \
+for file in src/core/{methods,parameters,plan,ladder}.cpp src/base/text.cpp \
   src/kernels/rotary_table.cpp src/kernels/cuda/rotary.cu src/capi/{capi,cuda}.cpp; do
   name=${file//\//_}
   compile "$name" "$file"

@@ -27,14 +27,6 @@ namespace {
 constexpr std::size_t kBuffer = std::size_t{1} << 20;
 constexpr std::uint64_t kStep = std::uint64_t{8} << 20;  // bytes between two calls of on_bytes
 
-int retry_open(const fs::path& path, int flags) {
-  int file = -1;
-  do {
-    file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
-  } while (file < 0 && errno == EINTR);
-  return file;
-}
-
 void refuse_special(const fs::path& path) {
   std::error_code ignored;
   // Behind a link such as /dev/stdout there may be a regular file, and the link would be replaced.
@@ -73,12 +65,19 @@ constexpr unsigned kExchange = RENAME_EXCHANGE;
 int rename_with(const fs::path& from, const fs::path& to, unsigned flags) {
   return ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags) == 0 ? 0 : errno;
 }
+ssize_t system_copy(int from, std::uint64_t offset, int to, std::uint64_t at, std::uint64_t size) {
+  auto start = off_t(offset);
+  auto end = off_t(at);
+  return ::copy_file_range(from, &start, to, &end, std::size_t(size), 0);
+}
 #else
 constexpr unsigned kNoReplace = 0;
 constexpr unsigned kExchange = 0;
 int rename_with(const fs::path&, const fs::path&, unsigned) { return ENOSYS; }
+ssize_t system_copy(int, std::uint64_t, int, std::uint64_t, std::uint64_t) { return 0; }
 #endif
 
+bool is_full(int code) { return code == ENOSPC || code == EDQUOT || code == EFBIG; }
 bool is_unsupported(int code) { return code == ENOSYS || code == EINVAL || code == ENOTSUP; }
 
 int plain_rename(const fs::path& from, const fs::path& to) {
@@ -102,15 +101,11 @@ int open_marker(const fs::path& folder) {
       status.st_uid != ::geteuid()) {
     return -1;
   }
-  const int file =
-      ::open((folder / kMarker).c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+  const int file = retry_open(folder / kMarker, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (file < 0) return -1;
   char text[kMarkerText.size() + 1];
   const ssize_t got = ::read(file, text, sizeof text);
-  if (got == ssize_t(kMarkerText.size()) &&
-      std::string_view(text, kMarkerText.size()) == kMarkerText) {
-    return file;
-  }
+  if (got >= 0 && std::string_view(text, std::size_t(got)) == kMarkerText) return file;
   ::close(file);
   return -1;
 }
@@ -158,12 +153,19 @@ void check_space(const fs::path& out, const fs::path& parent, std::uint64_t size
 }  // namespace
 
 void cannot(const char* what, const fs::path& path, int code) {
-  const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  throw Error(ErrorKind::failed,
-              cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
-              space ? "free some space, or choose an output path on another disk; no partial file "
+  throw Error(
+      ErrorKind::failed, cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
+      is_full(code) ? "free some space, or choose an output path on another disk; no partial file "
                       "was left behind"
                     : "choose an output path that can be written to");
+}
+
+int retry_open(const fs::path& path, int flags) {
+  int file = -1;
+  do {
+    file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+  } while (file < 0 && errno == EINTR);
+  return file;
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -227,14 +229,6 @@ OutputFile::OutputFile(fs::path path, fs::path shown_as)
   buffer_.reserve(kBuffer);
 }
 
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : on_bytes(std::move(other.on_bytes)),
-      path_(std::move(other.path_)),
-      shown_as_(std::move(other.shown_as_)),
-      file_(std::exchange(other.file_, -1)),
-      position_(other.position_),
-      buffer_(std::move(other.buffer_)) {}
-
 OutputFile::~OutputFile() {
   if (file_ < 0) return;
   ::unlink(path_.c_str());
@@ -270,46 +264,31 @@ void OutputFile::write(std::span<const std::byte> bytes) {
 
 void OutputFile::zeros(std::uint64_t count) {
   static constexpr std::byte zero[4096] = {};
-  for (; count > 0;) {
-    const auto part = std::size_t(std::min<std::uint64_t>(count, sizeof zero));
-    write(std::span(zero, part));
-    count -= part;
-  }
-}
-
-bool OutputFile::copy_in_kernel([[maybe_unused]] const Source& source,
-                                [[maybe_unused]] std::uint64_t offset,
-                                [[maybe_unused]] std::uint64_t size) {
-#ifdef __linux__
-  if (source.descriptor() < 0) return false;
-  auto from = off_t(offset);
-  auto to = off_t(position_);
-  const ssize_t copied =
-      ::copy_file_range(source.descriptor(), &from, file_, &to, std::size_t(size), 0);
-  if (copied > 0) {
-    advance(std::uint64_t(copied));
-    return true;
-  }
-  if (copied < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) fail("write", errno);
-#endif
-  return false;  // for example between two file systems: read() reports anything else
+  for (; count > sizeof zero; count -= sizeof zero) write(std::span(zero));
+  write(std::span(zero, std::size_t(count)));
 }
 
 void OutputFile::copy(const Source& source, std::uint64_t offset, std::uint64_t size) {
-  if (size > 4 * kBuffer) drain();
+  bool by_system = size > 4 * kBuffer && source.descriptor() >= 0;
+  if (by_system) drain();
   std::vector<std::byte> bytes;
-  bool in_kernel = size > 4 * kBuffer;
   while (size > 0) {
-    const std::uint64_t step = std::min(size, kStep);
-    const std::uint64_t before = position();
-    in_kernel = in_kernel && copy_in_kernel(source, offset, step);
-    if (!in_kernel) {
-      bytes.resize(std::size_t(std::min<std::uint64_t>(step, kBuffer)));
+    std::uint64_t step = std::min(size, kStep);
+    const ssize_t copied =
+        by_system ? system_copy(source.descriptor(), offset, file_, position_, step) : 0;
+    if (copied < 0 && is_full(errno)) fail("write", errno);
+    by_system = copied > 0;  // not between two file systems; read() reports anything else
+    if (by_system) {
+      step = std::uint64_t(copied);
+      advance(step);
+    } else {
+      step = std::min<std::uint64_t>(step, kBuffer);
+      bytes.resize(std::size_t(step));
       source.read(offset, bytes);
       write(bytes);
     }
-    offset += position() - before;
-    size -= position() - before;
+    offset += step;
+    size -= step;
   }
 }
 
@@ -361,35 +340,28 @@ void Staging::remove() noexcept {
 
 fs::path Staging::path(const fs::path& name) const { return folder_ / "new" / name; }
 
-Staging::How Staging::replace_existing(const fs::path& name) {
+Staging::How Staging::place(const fs::path& name, bool replace) {
   const fs::path from = path(name);
   const fs::path to = parent_ / name;
+  int code = rename_with(from, to, kNoReplace);
+  if (is_unsupported(code)) code = is_there(to) ? EEXIST : plain_rename(from, to);
+  if (code == 0) return How::created;
+  if (code != EEXIST) cannot("rename to", to, code);
+  if (!replace) refuse_existing(to, is_folder(from) ? "folder" : "name");
   if (is_folder(from) != is_folder(to)) {
     refuse(cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
                ", so it is not replaced"),
            "give another name with -o");
   }
-  int code = rename_with(from, to, kExchange);
+  code = rename_with(from, to, kExchange);
   if (code == 0) return How::exchanged;
   if (!is_unsupported(code)) cannot("replace", to, code);
-  if (is_folder(to)) {
-    code = plain_rename(to, folder_ / "old");
-    if (code != 0) cannot("replace", to, code);
-  }
+  code = is_folder(to) ? plain_rename(to, folder_ / "old") : 0;
+  if (code != 0) cannot("replace", to, code);
   code = plain_rename(from, to);
   if (code == 0) return How::overwritten;
   if (is_there(folder_ / "old")) plain_rename(folder_ / "old", to);
   cannot("replace", to, code);
-}
-
-Staging::How Staging::place(const fs::path& name, bool replace) {
-  const fs::path to = parent_ / name;
-  int code = rename_with(path(name), to, kNoReplace);
-  if (is_unsupported(code)) code = is_there(to) ? EEXIST : plain_rename(path(name), to);
-  if (code == 0) return How::created;
-  if (code != EEXIST) cannot("rename to", to, code);
-  if (!replace) refuse_existing(to, is_folder(path(name)) ? "folder" : "name");
-  return replace_existing(name);
 }
 
 void Staging::take_back(const fs::path& name, How how) noexcept {

@@ -2,7 +2,6 @@
 // The only way this project creates files, apart from the journal, which appends. A file is written
 // under a fresh name, flushed to the disk and then renamed, so that its final name never shows half
 // a file. Nothing is written through a symbolic link, and an input is never replaced.
-// Exports, which have to be verified before they are published, use Staging as well.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +16,24 @@
 
 namespace mrrope {
 
-// Throws Error (usage) if this process has read the file at `path` (see is_input in base/source.h),
-// or if `path` names a folder, device or pipe.
+// Throws Error (usage) if `path` is an input (source.h), a folder, device or pipe.
 void refuse_input(const std::filesystem::path& path);
 
-// Throws what refuse_input() and write_atomically() would throw, before the work that `path` is
-// for. The file itself is left alone.
+// Throws what refuse_input() and write_atomically() would throw. The file itself is left alone.
 void check_writable(const std::filesystem::path& path);
 
 // Throws Error (failed) if this folder cannot be made, or nothing written into it. Leaves nothing.
 void check_folder(const std::filesystem::path& folder);
 
-// Writes a file in full or not at all; an existing file is replaced. Throws Error: failed, and
-// usage if `path` names a folder, device or pipe.
+// Writes a file in full or not at all; an existing file is replaced. Throws Error: failed; usage if
+// `path` names a folder, device or pipe.
 void write_atomically(const std::filesystem::path& path, std::string_view content);
 
 // Throws Error (failed): "cannot WHAT PATH: REASON", where `code` is a value of errno.
 [[noreturn]] void cannot(const char* what, const std::filesystem::path& path, int code);
+
+// open(), again after a signal; new files are readable for all. -1: errno says why.
+int retry_open(const std::filesystem::path& path, int flags);
 
 // Flushes a folder so that a rename in it survives a power cut. Some file systems cannot: ignored.
 void flush_folder(const std::filesystem::path& folder);
@@ -49,8 +49,8 @@ class OutputFile {
   explicit OutputFile(std::filesystem::path path, std::filesystem::path shown_as = {});
   // Removes the file unless finish() succeeded.
   ~OutputFile();
-  OutputFile(OutputFile&& other) noexcept;
-  OutputFile& operator=(OutputFile&&) = delete;
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
 
   // Each throws Error (failed) with the reason, such as a full disk.
   void write(std::span<const std::byte> bytes);
@@ -68,7 +68,6 @@ class OutputFile {
 
  private:
   void drain();
-  bool copy_in_kernel(const Source& source, std::uint64_t offset, std::uint64_t size);
   void advance(std::uint64_t bytes);
   [[noreturn]] void fail(const char* what, int code) const;
 
@@ -110,7 +109,6 @@ class Staging {
  private:
   enum class How { created, exchanged, overwritten };
   How place(const std::filesystem::path& name, bool replace);
-  How replace_existing(const std::filesystem::path& name);
   void take_back(const std::filesystem::path& name, How how) noexcept;
 
   std::filesystem::path parent_;
@@ -118,8 +116,8 @@ class Staging {
   int marker_ = -1;
 };
 
-// Throws Error (usage) if something has this name already; `what`: "file" or "folder", for the
-// hint.
+// Throws Error (usage) if something has this name already. For the hint: `what`, "file" or
+// "folder".
 void refuse_existing(const std::filesystem::path& path, const char* what);
 
 }  // namespace mrrope

@@ -23,24 +23,19 @@ constexpr const char* kCutShort = "the file is cut short or damaged: fetch it ag
 constexpr const char* kOwnFolder = "a part of a model must be in the model's own folder";
 constexpr std::size_t kBuffer = std::size_t{64} << 10;
 
-std::string reason(int error) { return std::strerror(error); }
-
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder) {
   if (folder.empty()) return false;
   const auto [end, unused] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end == folder.end();
 }
 
-using FileId = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
+// Device and inode of the files that were opened for reading.
+using FileId = std::pair<std::uint64_t, std::uint64_t>;
+std::mutex g_inputs_mutex;
+std::set<FileId> g_inputs;
 
 FileId id_of(const struct stat& status) {
   return {std::uint64_t(status.st_dev), std::uint64_t(status.st_ino)};
-}
-
-std::mutex g_inputs_mutex;
-std::set<FileId>& inputs() {
-  static std::set<FileId> set;
-  return set;
 }
 
 }  // namespace
@@ -49,7 +44,8 @@ void check_readable(const std::filesystem::path& path) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(path, error);
   if (::access(path.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
-    throw Error(ErrorKind::failed, cat("cannot read ", shown(path.string()), ": ", reason(errno)),
+    throw Error(ErrorKind::failed,
+                cat("cannot read ", shown(path.string()), ": ", std::strerror(errno)),
                 "check the path and its permissions");
   }
   if (folder && std::filesystem::is_empty(path, error)) {
@@ -57,25 +53,18 @@ void check_readable(const std::filesystem::path& path) {
   }
 }
 
-void remember_input(int file) {
-  struct stat status {};
-  if (::fstat(file, &status) != 0) return;
-  const std::lock_guard lock(g_inputs_mutex);
-  inputs().insert(id_of(status));
-}
-
 bool is_input(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return false;
   const std::lock_guard lock(g_inputs_mutex);
-  return inputs().count(id_of(status)) != 0;
+  return g_inputs.count(id_of(status)) != 0;
 }
 
 void forget_input(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return;
   const std::lock_guard lock(g_inputs_mutex);
-  inputs().erase(id_of(status));
+  g_inputs.erase(id_of(status));
 }
 
 Source Source::open(const std::filesystem::path& path) {
@@ -89,21 +78,23 @@ Source Source::open(const std::filesystem::path& path) {
       hint = path.extension() == ".gguf" ? "check the path; a split model needs all of its parts"
                                          : "check the path";
     }
-    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", reason(error)), hint);
+    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", std::strerror(error)),
+                hint);
   }
   Source source;
   source.file_ = file;
   source.name_ = name;
   struct stat status {};
   if (::fstat(file, &status) != 0) {
-    throw Error(ErrorKind::failed, cat("cannot examine ", shown(name), ": ", reason(errno)));
+    throw Error(ErrorKind::failed, cat("cannot examine ", shown(name), ": ", std::strerror(errno)));
   }
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorKind::failed, cat(shown(name), " is not a regular file"),
                 "give the name of a file; what a command prints must be in one first");
   }
   source.size_ = std::uint64_t(status.st_size);
-  remember_input(file);
+  const std::lock_guard lock(g_inputs_mutex);
+  g_inputs.insert(id_of(status));
   return source;
 }
 
@@ -141,9 +132,8 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   while (done < to.size()) {
     const ssize_t got = ::pread(file_, to.data() + done, to.size() - done, off_t(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) {
-      throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", reason(errno)));
-    }
+    if (got < 0)
+      throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", std::strerror(errno)));
     if (got == 0) {
       throw Error(ErrorKind::failed, cat(name_, " became shorter while it was read"),
                   "wait until it is fully written, then try again");
@@ -188,7 +178,6 @@ std::uint64_t Reader::bits(std::size_t bytes, std::string_view what) {
 }
 
 std::string Reader::text(std::uint64_t length, std::string_view what) {
-  need(length, what);
   const std::byte* bytes = take(std::size_t(length), what);
   return std::string(reinterpret_cast<const char*>(bytes), std::size_t(length));
 }

@@ -48,9 +48,8 @@ class Source {
 // with nothing in it. Reads nothing, so that it may be a pipe.
 void check_readable(const std::filesystem::path& path);
 
-// The inputs of this process: files that Source::open opened, or that were remembered by hand. They
-// are known by device and inode, so that every name of an input is recognised.
-void remember_input(int file);  // a descriptor
+// The inputs of this process are the files that Source::open opened. They are known by device and
+// inode, so that every name of an input is recognised.
 bool is_input(const std::filesystem::path& path);
 // For a file that this process has just written: its inode may have been that of an input.
 void forget_input(const std::filesystem::path& path);

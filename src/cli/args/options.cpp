@@ -69,12 +69,6 @@ bool is_model(const std::filesystem::path& path) {
 Candidate declared_plan(const std::string& model_path) {
   const Model model = read_model(model_path, true);
   const DeclaredScaling& s = model.scaling;
-  const auto number_or_none = [&](const char* key, const char* other) -> std::optional<double> {
-    for (const char* name : {key, other}) {
-      if (const auto it = s.numbers.find(name); it != s.numbers.end()) return it->second;
-    }
-    return std::nullopt;
-  };
   Extension e;
   e.scale = std::max(1.0, s.factor);
   Parameters& p = e.parameters;
@@ -84,8 +78,8 @@ Candidate declared_plan(const std::string& model_path) {
     e.method = row->info.name;
     if (list) p.factors = s.long_factor;
     if (row->info.takes_betas) {
-      p.beta_fast = number_or_none("beta_fast", "high_freq_factor");
-      p.beta_slow = number_or_none("beta_slow", "low_freq_factor");
+      p.beta_fast = s.beta_fast;
+      p.beta_slow = s.beta_slow;
     }
   } else if (list) {
     e.method = "custom";

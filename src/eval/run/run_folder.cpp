@@ -140,14 +140,6 @@ std::string utc_now() {
                     : "give --out a folder that can be written to");
 }
 
-int retry_open(const fs::path& path, int flags) {
-  int file = -1;
-  do {
-    file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
-  } while (file < 0 && errno == EINTR);
-  return file;
-}
-
 // 0, or the error code.
 int write_all(int file, std::string_view bytes) {
   while (!bytes.empty()) {

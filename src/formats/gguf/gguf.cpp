@@ -12,7 +12,6 @@
 #include "mrrope/error.h"
 
 namespace mrrope {
-
 namespace {
 
 constexpr std::uint64_t kMaxKeyValues = 1 << 16;
@@ -23,6 +22,8 @@ constexpr std::uint64_t kMaxStrings = 1 << 24;  // of one array; the largest voc
 constexpr std::uint64_t kMaxElements = 1 << 30;
 constexpr std::uint64_t kKeptString = 4096;  // bytes
 constexpr std::uint64_t kKeptElements = 4096;
+constexpr std::uint64_t kMaxParts = 4096;
+constexpr std::uint64_t kMaxSmallTensor = 65536;  // elements
 
 // clang-format off
 constexpr std::array<GgmlType, 35> kGgmlTypes{{
@@ -47,17 +48,20 @@ std::uint64_t width(GgufType type) {
   return kWidths[std::size_t(type)];
 }
 
-bool checked_multiply(std::uint64_t a, std::uint64_t b, std::uint64_t& out) {
-  return !__builtin_mul_overflow(a, b, &out);
-}
-
 void read_magic(Reader& in, GgufPart& part) {
   const Source& source = in.source();
   if (source.size() < 4) {
     corrupt(source.name(), cat("a file of ", source.size(), " bytes is not a GGUF file"),
             "the file is empty or cut short: fetch it again");
   }
+  const auto unsupported = [&](const std::string& what, const char* hint) {
+    throw Error(ErrorKind::unsupported, cat(source.name(), ": ", what), hint);
+  };
   const std::string magic = in.text(4, "the magic");
+  if (magic == "PK\x03\x04" || magic.starts_with("\x80\x02")) {
+    unsupported("PyTorch checkpoints are not supported",
+                "give the folder with its config.json, or convert the model to GGUF");
+  }
   if (magic != "GGUF") {
     const bool old = magic == "lmgg" || magic == "tjgg" || magic == "fmgg" || magic == "algg";
     corrupt(source.name(), cat("starts with ", shown(magic), ", not with \"GGUF\""),
@@ -65,9 +69,6 @@ void read_magic(Reader& in, GgufPart& part) {
                 : "give a GGUF file, or the folder of a Hugging Face model");
   }
   part.version = in.u32("the version");
-  const auto unsupported = [&](const std::string& what, const char* hint) {
-    throw Error(ErrorKind::unsupported, cat(source.name(), ": ", what), hint);
-  };
   if (part.version != 0 && (part.version & 0xffff) == 0) {
     unsupported(cat("GGUF version bytes ", part.version, " are big-endian; little-endian is read"),
                 "convert it with gguf_convert_endian.py FILE little");
@@ -78,10 +79,9 @@ void read_magic(Reader& in, GgufPart& part) {
   }
   if (part.version == 0) corrupt(source.name(), "GGUF version 0 does not exist");
   if (part.version > 3) {
-    unsupported(cat("GGUF version ", part.version,
-                    " is newer than this program, which reads 2 and "
-                    "3"),
-                "get a newer mrrope, or convert the model to version 3");
+    unsupported(
+        cat("GGUF version ", part.version, " is newer than this program, which reads 2 and 3"),
+        "get a newer mrrope, or convert the model to version 3");
   }
 }
 
@@ -154,13 +154,13 @@ void read_array(Reader& in, GgufKeyValue& kv) {
 
 GgufKeyValue read_key_value(Reader& in) {
   GgufKeyValue kv;
-  kv.offset = in.position();
   const std::uint64_t length = in.u64("a key's length");
   if (length == 0 || length > kMaxKey) {
-    corrupt(in.source().name(), cat("a key at offset ", kv.offset, " claims ", length,
+    corrupt(in.source().name(), cat("a key at offset ", in.position() - 8, " claims ", length,
                                     " bytes; 1 to ", kMaxKey, " are allowed"));
   }
   kv.key = in.text(length, "a key");
+  kv.offset = in.position();
   kv.type = kv.element = read_type(in, kv.key);
   if (kv.type == GgufType::array) {
     read_array(in, kv);
@@ -214,7 +214,7 @@ GgufTensor read_tensor(Reader& in, std::uint32_t alignment) {
     const std::uint64_t n = in.u64("a tensor's dimension");
     if (n == 0) refuse("has a dimension ", i, " of 0");
     if (n > std::uint64_t{std::numeric_limits<std::int64_t>::max()} ||
-        !checked_multiply(elements, n, elements)) {
+        __builtin_mul_overflow(elements, n, &elements)) {
       refuse("has a dimension ", i, " of ", n, ", more elements than can be counted");
     }
     tensor.dims.push_back(n);
@@ -227,7 +227,7 @@ GgufTensor read_tensor(Reader& in, std::uint32_t alignment) {
     refuse("has rows of ", row, " elements, not a multiple of ", type->name, "'s block of ",
            type->block);
   }
-  if (!checked_multiply(elements / type->block, type->bytes, tensor.size)) {
+  if (__builtin_mul_overflow(elements / type->block, type->bytes, &tensor.size)) {
     refuse("has more bytes than can be counted");
   }
   tensor.offset = in.u64("a tensor's offset");
@@ -267,9 +267,6 @@ void place_tensors(const Source& source, GgufPart& part) {
   }
 }
 
-constexpr std::uint64_t kMaxParts = 4096;
-constexpr std::uint64_t kMaxSmallTensor = 65536;  // elements
-
 // NAME-00002-of-00005.gguf
 struct SplitName {
   std::string prefix;
@@ -287,8 +284,8 @@ std::optional<SplitName> parse_split_name(const std::string& file) {
 }
 
 std::uint64_t split_key(const GgufPart& part, std::string_view key, std::uint64_t otherwise) {
-  const auto value = part.integer(key, 0, std::int64_t{1} << 32);
-  return value ? std::uint64_t(*value) : otherwise;
+  return std::uint64_t(
+      part.integer(key, 0, std::int64_t{1} << 32).value_or(std::int64_t(otherwise)));
 }
 
 void check_part(const GgufPart& part, std::uint64_t number, std::uint64_t count) {
@@ -326,10 +323,6 @@ void check_whole(const Gguf& model) {
   }
 }
 
-[[noreturn]] void wrong_type(const GgufPart& part, const GgufKeyValue& kv, const char* wanted) {
-  corrupt(part.name(), cat(shown(kv.key), " has the type ", to_string(kv.type), ", not ", wanted));
-}
-
 // A value of one type; nullopt where there is no such key.
 template <typename T>
 std::optional<T> value_as(const GgufPart& part, std::string_view key, const char* wanted) {
@@ -339,7 +332,7 @@ std::optional<T> value_as(const GgufPart& part, std::string_view key, const char
   if (kv->type == GgufType::string && std::holds_alternative<std::monostate>(kv->value)) {
     corrupt(part.name(), cat(key, " is far too long for a name"));
   }
-  wrong_type(part, *kv, wanted);
+  corrupt(part.name(), cat(shown(key), " has the type ", to_string(kv->type), ", not ", wanted));
 }
 
 void check_range(const GgufPart& part, std::string_view key, std::int64_t value, std::int64_t low,
@@ -374,9 +367,10 @@ const char* to_string(GgufType type) noexcept {
 }
 
 const GgmlType* find_ggml_type(std::uint32_t id) noexcept {
-  const auto at = std::lower_bound(kGgmlTypes.begin(), kGgmlTypes.end(), id,
-                                   [](const GgmlType& t, std::uint32_t v) { return t.id < v; });
-  return at != kGgmlTypes.end() && at->id == id ? &*at : nullptr;
+  for (const GgmlType& type : kGgmlTypes) {
+    if (type.id == id) return &type;
+  }
+  return nullptr;
 }
 
 std::uint64_t GgufTensor::elements() const noexcept {
@@ -404,21 +398,20 @@ GgufPart read_gguf_part(const Source& source) {
   const std::uint64_t key_values = read_count(in, "the number of key-values", 14, kMaxKeyValues);
   part.key_values.reserve(std::size_t(key_values));
   std::unordered_set<std::string_view> names;
+  const auto check_new = [&](const char* what, const std::string& name) {
+    if (names.insert(name).second) return;
+    corrupt(source.name(), cat("the ", what, " ", shown(name), " is given twice"));
+  };
   for (std::uint64_t i = 0; i < key_values; ++i) {
     part.key_values.push_back(read_key_value(in));
-    if (!names.insert(part.key_values.back().key).second) {
-      corrupt(source.name(), cat("the key ", shown(part.key_values.back().key), " is given twice"));
-    }
+    check_new("key", part.key_values.back().key);
   }
   part.alignment = alignment_of(source, part);
   part.tensors.reserve(std::size_t(tensors));
   names.clear();
   for (std::uint64_t i = 0; i < tensors; ++i) {
     part.tensors.push_back(read_tensor(in, part.alignment));
-    if (!names.insert(part.tensors.back().name).second) {
-      corrupt(source.name(),
-              cat("the tensor ", shown(part.tensors.back().name), " is given twice"));
-    }
+    check_new("tensor", part.tensors.back().name);
   }
   part.data_offset = in.position();
   place_tensors(source, part);
@@ -487,14 +480,6 @@ std::pair<const GgufPart*, const GgufTensor*> Gguf::find_tensor(
   return {nullptr, nullptr};
 }
 
-std::uint64_t Gguf::tensor_bytes() const noexcept {
-  std::uint64_t sum = 0;
-  for (const GgufPart& part : parts) {
-    for (const GgufTensor& tensor : part.tensors) sum += tensor.size;
-  }
-  return sum;
-}
-
 std::vector<double> Gguf::rope_factors(std::string_view tensor) const {
   for (const GgufPart& part : parts) {
     const auto at = part.rope_factors.find(tensor);
@@ -520,9 +505,7 @@ Gguf read_gguf(const std::filesystem::path& path) {
   // A name alone does not make a split model: engines go by the key.
   if (!name || name->count == 1) return read_gguf(given);
   GgufPart part = read_gguf_part(given);
-  if (!part.find("split.count")) {
-    return {{std::move(part)}};
-  }
+  if (!part.find("split.count")) return {{std::move(part)}};
   check_part(part, name->number, name->count);
   Gguf model;
   std::error_code error;

@@ -24,22 +24,10 @@
 
 namespace mrrope {
 
-enum class GgufType : std::uint32_t {
-  u8 = 0,
-  i8 = 1,
-  u16 = 2,
-  i16 = 3,
-  u32 = 4,
-  i32 = 5,
-  f32 = 6,
-  boolean = 7,
-  string = 8,
-  array = 9,
-  u64 = 10,
-  i64 = 11,
-  f64 = 12,
-};
-
+// Numbered as in the files.
+// clang-format off
+enum class GgufType : std::uint32_t { u8, i8, u16, i16, u32, i32, f32, boolean, string, array, u64, i64, f64 };
+// clang-format on
 const char* to_string(GgufType type) noexcept;
 
 // What is kept of a value; monostate: nothing but its place.
@@ -51,8 +39,8 @@ struct GgufKeyValue {
   GgufType type = GgufType::u8;
   GgufType element = GgufType::u8;  // of an array; else the same as type
   std::uint64_t count = 1;          // elements of an array; else 1
-  std::uint64_t offset = 0;  // bytes in the file: the whole record, from the key's length ...
-  std::uint64_t size = 0;    // ... to the end of the value
+  std::uint64_t offset = 0;         // bytes in the file: type and value
+  std::uint64_t size = 0;
   GgufValue value;
 };
 
@@ -117,7 +105,6 @@ struct Gguf {
   std::pair<const GgufPart*, const GgufTensor*> find_tensor(std::string_view name) const noexcept;
   // Empty if there is no such tensor.
   std::vector<double> rope_factors(std::string_view tensor) const;
-  std::uint64_t tensor_bytes() const noexcept;
 };
 
 // Tensors that hold divisors of theta.
@@ -160,15 +147,10 @@ struct RowOrder {
 };
 
 // One tensor to write.
-struct GgufTensorOut {
-  std::string name;
-  std::vector<std::uint64_t> dims;
-  std::uint32_t type = kGgmlF32;
-  std::uint64_t size = 0;          // bytes
+struct GgufTensorOut : GgufTensor {
   std::string bytes;               // the data; empty: copied
   const GgufPart* part = nullptr;  // where from
-  std::uint64_t offset = 0;        // in that file
-  RowOrder rows;
+  RowOrder rows = {};
 };
 
 GgufTensorOut copied(const GgufPart& part, const GgufTensor& tensor);

@@ -25,12 +25,6 @@ std::string le(T value) {
 
 std::string type_of(GgufType type) { return le(std::uint32_t(type)); }
 
-// Where type and value of a record begin, after the key.
-std::uint64_t value_offset(const GgufKeyValue& record) {
-  return record.offset + 8 + record.key.size();
-}
-std::uint64_t value_size(const GgufKeyValue& record) { return record.size - 8 - record.key.size(); }
-
 std::uint64_t aligned(std::uint64_t size, std::uint32_t alignment) {
   return (size + alignment - 1) / alignment * alignment;
 }
@@ -38,7 +32,7 @@ std::uint64_t aligned(std::uint64_t size, std::uint32_t alignment) {
 std::uint64_t header_size(const GgufFileOut& file) {
   std::uint64_t size = 4 + 4 + 8 + 8;
   for (const GgufKeyOut& kv : file.keys) {
-    size += 8 + kv.key.size() + (kv.record ? value_size(*kv.record) : kv.bytes.size());
+    size += 8 + kv.key.size() + (kv.record ? kv.record->size : kv.bytes.size());
   }
   for (const GgufTensorOut& tensor : file.tensors) {
     size += 8 + tensor.name.size() + 4 + 8 * tensor.dims.size() + 4 + 8;
@@ -47,11 +41,12 @@ std::uint64_t header_size(const GgufFileOut& file) {
 }
 
 // Sources stay open while their file is copied.
-class Sources {
- public:
+struct Sources {
+  std::map<const GgufPart*, Source> open;
+
   const Source& of(const GgufPart& part) {
-    const auto found = open_.find(&part);
-    if (found != open_.end()) return found->second;
+    const auto found = open.find(&part);
+    if (found != open.end()) return found->second;
     Source source = Source::open(part.path);
     if (source.size() != part.file_size) {
       throw Error(
@@ -59,15 +54,13 @@ class Sources {
           cat(shown(part.name()), " had ", part.file_size, " bytes and now has ", source.size()),
           "wait until it is fully written, then try again");
     }
-    return open_.emplace(&part, std::move(source)).first->second;
+    return open.emplace(&part, std::move(source)).first->second;
   }
-
- private:
-  std::map<const GgufPart*, Source> open_;
 };
 
-void write_reordered(OutputFile& out, const Source& source, const GgufTensorOut& tensor,
-                     std::uint64_t row_bytes) {
+void write_reordered(OutputFile& out, const Source& source, const GgufTensorOut& tensor) {
+  // A bias has one dimension; each of its elements belongs to one row of the matrix.
+  const std::uint64_t row_bytes = tensor.size / tensor.dims[tensor.dims.size() == 1 ? 0 : 1];
   const RowOrder& order = tensor.rows;
   const std::uint64_t half = order.head / 2;
   std::vector<std::byte> first;
@@ -81,23 +74,15 @@ void write_reordered(OutputFile& out, const Source& source, const GgufTensorOut&
       second.resize(first.size());
       source.read(start + i * row_bytes, first);
       source.read(start + (half + i) * row_bytes, second);
-      for (std::uint64_t r = 0; r < count; ++r) {
-        const auto at = std::size_t(r * row_bytes);
-        const auto length = std::size_t(row_bytes);
-        out.write(std::span(first).subspan(at, length));
-        out.write(std::span(second).subspan(at, length));
+      for (std::size_t at = 0; at < first.size(); at += std::size_t(row_bytes)) {
+        out.write(std::span(first).subspan(at, std::size_t(row_bytes)));
+        out.write(std::span(second).subspan(at, std::size_t(row_bytes)));
       }
       i += count;
     }
   }
   const std::uint64_t done = order.heads * order.head * row_bytes;
   out.copy(source, tensor.offset + done, tensor.size - done);
-}
-
-// A bias has one dimension; each of its elements belongs to one row of the matrix.
-std::uint64_t row_bytes_of(const GgufTensorOut& tensor) {
-  const std::uint64_t rows = tensor.dims.size() == 1 ? tensor.dims[0] : tensor.dims[1];
-  return tensor.size / rows;
 }
 
 void write_file(OutputFile& out, const GgufFileOut& file) {
@@ -107,7 +92,7 @@ void write_file(OutputFile& out, const GgufFileOut& file) {
   for (const GgufKeyOut& kv : file.keys) {
     out.write(le(std::uint64_t{kv.key.size()}) + kv.key);
     if (kv.record) {
-      out.copy(sources.of(*kv.part), value_offset(*kv.record), value_size(*kv.record));
+      out.copy(sources.of(*kv.part), kv.record->offset, kv.record->size);
     } else {
       out.write(kv.bytes);
     }
@@ -127,7 +112,7 @@ void write_file(OutputFile& out, const GgufFileOut& file) {
     } else if (tensor.rows.head == 0) {
       out.copy(sources.of(*tensor.part), tensor.offset, tensor.size);
     } else {
-      write_reordered(out, sources.of(*tensor.part), tensor, row_bytes_of(tensor));
+      write_reordered(out, sources.of(*tensor.part), tensor);
     }
   }
   out.zeros(aligned(out.position(), file.alignment) - out.position());
@@ -149,36 +134,29 @@ GgufKeyOut f32_key(std::string key, float value) {
 }
 
 GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
-  const auto as = [&](auto typed) {
-    if (typed < 0 || std::uint64_t(typed) != value) {
-      refuse(cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
-             "give a smaller --ctx");
-    }
-    return type_of(type) + le(typed);
-  };
-  const auto bytes = [&] {
-    if (type == GgufType::u16) return as(std::uint16_t(value));
-    if (type == GgufType::i32) return as(std::int32_t(value));
-    if (type == GgufType::u64) return as(value);
-    if (type == GgufType::i64) return as(std::int64_t(value));
-    if (type != GgufType::u32) {
-      throw Error(ErrorKind::unsupported,
-                  cat(key, " is of the type ", to_string(type), ", in which no length is written"),
-                  "convert the model again");
-    }
-    return as(std::uint32_t(value));
-  }();
-  return {std::move(key), bytes};
+  const bool has_sign = type == GgufType::i32 || type == GgufType::i64;
+  const std::size_t bytes = type == GgufType::u16                            ? 2
+                            : type == GgufType::u32 || type == GgufType::i32 ? 4
+                            : type == GgufType::u64 || type == GgufType::i64 ? 8
+                                                                             : 0;
+  if (bytes == 0) {
+    throw Error(ErrorKind::unsupported,
+                cat(key, " is of the type ", to_string(type), ", in which no length is written"),
+                "convert the model again");
+  }
+  if (value > UINT64_MAX >> (64 - 8 * bytes + (has_sign ? 1 : 0))) {
+    refuse(cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
+           "give a smaller --ctx");
+  }
+  return {std::move(key), type_of(type) + le(value).substr(0, bytes)};
 }
 
-GgufTensorOut copied(const GgufPart& part, const GgufTensor& tensor) {
-  return {tensor.name, tensor.dims, tensor.type, tensor.size, {}, &part, tensor.offset, {}};
-}
+GgufTensorOut copied(const GgufPart& part, const GgufTensor& tensor) { return {tensor, {}, &part}; }
 
 GgufTensorOut f32_tensor(std::string name, const std::vector<float>& values) {
   std::string bytes;
   for (const float v : values) bytes += le(v);
-  return {std::move(name), {values.size()}, kGgmlF32, bytes.size(), bytes, nullptr, 0, {}};
+  return {{std::move(name), {values.size()}, kGgmlF32, 0, bytes.size()}, bytes};
 }
 
 std::uint64_t GgufFileOut::size() const {

@@ -12,47 +12,45 @@ namespace mrrope {
 namespace {
 
 // Keys of one architecture: "llama." + name.
-class Keys {
- public:
-  Keys(const GgufPart& file, const std::string& architecture)
-      : file_(file), prefix_(architecture + ".") {}
+struct Keys {
+  const GgufPart& file;
+  std::string prefix;
 
-  std::string name(std::string_view key) const { return prefix_ + std::string(key); }
-  bool has(std::string_view key) const { return file_.find(name(key)) != nullptr; }
+  std::string name(std::string_view key) const { return prefix + std::string(key); }
+  bool has(std::string_view key) const { return file.find(name(key)) != nullptr; }
 
   // "llama.KEY is 0".
   template <typename... Parts>
   [[noreturn]] void refuse(std::string_view key, const Parts&... parts) const {
-    corrupt(file_.name(), cat(name(key), parts...));
+    corrupt(file.name(), cat(name(key), parts...));
+  }
+
+  [[noreturn]] void refuse_absent(std::string_view key) const {
+    corrupt(file.name(), cat("has no key ", name(key)));
   }
 
   int required(std::string_view key, std::int64_t low, std::int64_t high) const {
-    const auto value = file_.integer(name(key), low, high);
-    if (!value) corrupt(file_.name(), cat("has no key ", name(key)));
+    const auto value = file.integer(name(key), low, high);
+    if (!value) refuse_absent(key);
     return int(*value);
   }
   int integer(std::string_view key, std::int64_t low, std::int64_t high, int otherwise) const {
-    return int(file_.integer(name(key), low, high).value_or(otherwise));
+    return int(file.integer(name(key), low, high).value_or(otherwise));
   }
   double real(std::string_view key, double otherwise) const {
-    return file_.real(name(key)).value_or(otherwise);
+    return file.real(name(key)).value_or(otherwise);
   }
-  std::vector<std::int64_t> integers(std::string_view key, std::int64_t low,
-                                     std::int64_t high) const {
-    return file_.integers(name(key), low, high);
+  std::vector<std::int64_t> integers(std::string_view key, int low, int high) const {
+    return file.integers(name(key), low, high);
   }
   // An array of flags; empty if absent or not an array.
   std::vector<bool> flags(std::string_view key) const {
-    const GgufKeyValue* kv = file_.find(name(key));
+    const GgufKeyValue* kv = file.find(name(key));
     if (!kv || kv->type != GgufType::array) return {};
     std::vector<bool> out;
     for (const std::int64_t v : integers(key, INT32_MIN, INT32_MAX)) out.push_back(v > 0);
     return out;
   }
-
- private:
-  const GgufPart& file_;
-  std::string prefix_;
 };
 
 const Architecture& architecture_of(const GgufPart& file) {
@@ -67,11 +65,11 @@ const Architecture& architecture_of(const GgufPart& file) {
   return supported(find_architecture(*name), file.name(), "architecture", *name);
 }
 
-void read_heads(const GgufPart& file, const Keys& keys, Facts& facts) {
+void read_heads(const Keys& keys, Facts& facts) {
   Model& model = facts.model;
   model.embedding = keys.required("embedding_length", 1, kMaxWidth);
   const auto heads = keys.integers("attention.head_count", 0, kMaxHeads);
-  if (heads.empty()) corrupt(file.name(), cat("has no key ", keys.name("attention.head_count")));
+  if (heads.empty()) keys.refuse_absent("attention.head_count");
   model.heads = int(*std::max_element(heads.begin(), heads.end()));
   if (model.heads == 0) keys.refuse("attention.head_count", " is 0");
 
@@ -124,7 +122,8 @@ double yarn_attention_scale(const Keys& keys, const Facts& facts, double factor)
   return yarn_temperature(factor) / yarn_temperature(factor, all_dims);
 }
 
-void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Facts& facts) {
+void read_scaling(const Gguf& gguf, const Keys& keys, Facts& facts) {
+  const GgufPart& file = keys.file;
   DeclaredScaling& scaling = facts.model.scaling;
   ScalingRule& rule = facts.rule;
   const std::string type = file.text(keys.name("rope.scaling.type")).value_or("linear");
@@ -140,11 +139,6 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   scaling.type = scaling.factor == 1 ? "none" : type;
   scaling.original_length = keys.integer("rope.scaling.original_context_length", 1, kMaxContext, 0);
   rule.original_stated = scaling.original_length > 0;
-  for (const char* key : {"attn_factor", "alpha", "yarn_ext_factor", "yarn_attn_factor",
-                          "yarn_beta_fast", "yarn_beta_slow", "yarn_log_multiplier"}) {
-    const std::string name = cat("rope.scaling.", key);
-    if (keys.has(name)) scaling.numbers[key] = keys.real(name, 0);
-  }
 
   const int rotary_dim = facts.model.geometry.rotary_dim;
   scaling.long_factor = gguf.rope_factors(kRopeLong);
@@ -154,9 +148,7 @@ void read_scaling(const GgufPart& file, const Gguf& gguf, const Keys& keys, Fact
   if (facts.architecture->factors == FactorSupport::ignored) facts.factors.clear();
   // Where full layers rotate a part of what windowed ones do, they read the front of the list.
   const auto listed = std::size_t(facts.architecture->rotary_divisor) * std::size_t(rotary_dim / 2);
-  if (facts.factors.size() == listed) {
-    facts.factors.resize(std::size_t(rotary_dim / 2));
-  }
+  if (facts.factors.size() == listed) facts.factors.resize(std::size_t(rotary_dim / 2));
   if (!facts.factors.empty()) {
     check_factor_list(file.name(), kRopeFreqs, facts.factors, rotary_dim);
     facts.factors_are_design =
@@ -205,14 +197,14 @@ Facts gguf_facts(const Gguf& gguf) {
   facts.where = file.name();
   facts.architecture = &architecture_of(file);
   const Architecture& architecture = *facts.architecture;
-  const Keys keys(file, std::string(architecture.name));
+  const Keys keys{file, cat(architecture.name, ".")};
   Model& model = facts.model;
   model.format = "gguf";
   if (const auto name = file.find("general.name"); name && name->type == GgufType::string) {
     if (const auto* text = std::get_if<std::string>(&name->value)) model.name = printable(*text);
   }
   facts.context_length = keys.required("context_length", 1, kMaxContext);
-  read_heads(file, keys, facts);
+  read_heads(keys, facts);
   read_layers(keys, facts);
   facts.layer_keys.rope_finetuned =
       file.boolean(keys.name("rope.scaling.finetuned")).value_or(true);
@@ -231,24 +223,22 @@ Facts gguf_facts(const Gguf& gguf) {
   geometry.rotary_dim = rotary;
   geometry.base = keys.real("rope.freq_base", 10000);
   check_base(file.name(), keys.name("rope.freq_base"), geometry.base);
-  if (keys.has("rope.freq_base_swa")) {
-    model.windowed_base = keys.real("rope.freq_base_swa", 0);
-    check_base(file.name(), keys.name("rope.freq_base_swa"), model.windowed_base);
-  }
   const auto sections = keys.integers("rope.dimension_sections", 0, kMaxHead);
   const bool has_sections = sections.size() >= 2 && sections[0] > 0 && sections[1] > 0;
   if (architecture.has(Trait::mrope) && has_sections) {
     model.mrope_sections.assign(sections.begin(), sections.end());
   }
   geometry.pairing = gguf_pairing(architecture, has_sections);
-  read_scaling(file, gguf, keys, facts);
+  read_scaling(gguf, keys, facts);
   const double alpha = keys.real("rope.scaling.alpha", 0);
   if (alpha > 0 && architecture.has(Trait::alpha_in_base)) {
     geometry.base *= std::pow(alpha, rotary / double(rotary - 2));
     check_base(file.name(), keys.name("rope.scaling.alpha"), geometry.base);
   }
-  model.weight_bytes = gguf.tensor_bytes();
-  for (const GgufPart& part : gguf.parts) model.files.push_back(part.path);
+  for (const GgufPart& part : gguf.parts) {
+    model.files.push_back(part.path);
+    for (const GgufTensor& tensor : part.tensors) model.weight_bytes += tensor.size;
+  }
   return facts;
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "core/methods.h"
 #include "formats/facts.h"
 #include "formats/json_keys.h"
@@ -21,12 +22,11 @@ using Names = Keys::Names;
 // 10000, whole head rotated, head = hidden / heads), and for models that are commonly nested in
 // another one, whose config holds differences only, the shape as well.
 struct ConfigDefaults {
-  std::string_view model_type;
+  std::string_view model_types;  // separated by spaces
   double theta = 10000;
-  double windowed_theta = 0;  // of sliding-window layers; 0: the same
-  double partial = 1;         // of the head that is rotated
-  int head = 0;               // 0: hidden / heads
-  int window = -1;            // sliding_window; -1: none
+  double partial = 1;  // of the head that is rotated
+  int head = 0;        // 0: hidden / heads
+  int window = -1;     // sliding_window; -1: none
   // The shape; used only for nested text models.
   int hidden = 0;
   int layers = 0;
@@ -38,67 +38,47 @@ struct ConfigDefaults {
 
 // clang-format off
 constexpr ConfigDefaults kConfigDefaults[] = {
-    // model_type          theta  windowed partial head window hidden layers heads kv  context vocabulary
-    {"llama",             1e4,   0,   1,     0,   -1,   4096, 32, 32, 32, 2048,   32000},
-    {"mistral",           1e4,   0,   1,     0,   -1,   4096, 32, 32, 8,  131072, 32000},
-    {"qwen2",             1e4,   0,   1,     0,   -1,   4096, 32, 32, 32, 32768,  151936},
-    {"qwen3",             1e4,   0,   1,     128, -1,   4096, 32, 32, 32, 32768,  151936},
-    {"gemma",             1e4,   0,   1,     256, -1,   3072, 28, 16, 16, 8192,   256000},
-    {"gemma2",            1e4,   0,   1,     256, 4096, 2304, 26, 8,  4,  8192,   256000},
-    {"gemma3_text",       1e6,   1e4, 1,     256, 4096, 2304, 26, 8,  4,  131072, 262208},
-    {"gemma3n_text",      1e6,   1e4, 1,     256, 512,  2048, 35, 8,  2,  32768,  262400},
-    {"gemma4_text",       1e6,   1e4, 1,     256, 512,  2304, 30, 8,  4,  131072, 262144},
-    {"llama4_text",       5e5,   0,   1,     128, 8192, 5120, 48, 40, 8,  131072, 202048},
-    {"ministral3",        1e6,   0,   1,     128, -1,   4096, 34, 32, 8,  262144, 131072},
-    {"qwen2_vl_text",     1e6,   0,   1,     0,   -1,   8192, 80, 64, 8,  32768,  152064},
-    {"qwen2_5_vl_text",   1e6,   0,   1,     0,   -1,   8192, 80, 64, 8,  32768,  152064},
-    {"qwen3_vl_text",     5e5,   0,   1,     128, -1,   4096, 32, 32, 32, 128000, 151936},
-    {"qwen3_vl_moe_text", 5e5,   0,   1,     128, -1,   2048, 24, 16, 16, 128000, 151936},
-    {"mixtral",           1e6},
-    {"apertus",           1.2e7},
-    {"bitnet",            5e5},
-    {"cohere",            5e5},
-    {"ernie4_5",          5e5,   0,   1,     128},
-    {"ernie4_5_moe",      5e5},
-    {"gpt_oss",           1.5e5, 0,   1,     64,  128},
-    {"lfm2",              1e6},
-    {"lfm2_moe",          1e6},
-    {"llama4",            5e5,   0,   1,     128, 8192},
-    {"minimax",           1e6},
-    {"minimax_m2",        5e6,   0,   1,     128},
-    {"olmo3",             5e5,   0,   1,     0,   4096},
-    {"phimoe",            1e6},
+    // model_type          theta  partial head window hidden layers heads kv  context vocabulary
+    {"llama",             1e4,   1,     0,   -1,   4096, 32, 32, 32, 2048,   32000},
+    {"mistral",           1e4,   1,     0,   -1,   4096, 32, 32, 8,  131072, 32000},
+    {"qwen2",             1e4,   1,     0,   -1,   4096, 32, 32, 32, 32768,  151936},
+    {"qwen3",             1e4,   1,     128, -1,   4096, 32, 32, 32, 32768,  151936},
+    {"gemma",             1e4,   1,     256, -1,   3072, 28, 16, 16, 8192,   256000},
+    {"gemma2",            1e4,   1,     256, 4096, 2304, 26, 8,  4,  8192,   256000},
+    {"gemma3_text",       1e6,   1,     256, 4096, 2304, 26, 8,  4,  131072, 262208},
+    {"gemma3n_text",      1e6,   1,     256, 512,  2048, 35, 8,  2,  32768,  262400},
+    {"gemma4_text",       1e6,   1,     256, 512,  2304, 30, 8,  4,  131072, 262144},
+    {"llama4_text",       5e5,   1,     128, 8192, 5120, 48, 40, 8,  131072, 202048},
+    {"ministral3",        1e6,   1,     128, -1,   4096, 34, 32, 8,  262144, 131072},
+    {"qwen2_vl_text qwen2_5_vl_text",
+                          1e6,   1,     0,   -1,   8192, 80, 64, 8,  32768,  152064},
+    {"qwen3_vl_text",     5e5,   1,     128, -1,   4096, 32, 32, 32, 128000, 151936},
+    {"qwen3_vl_moe_text", 5e5,   1,     128, -1,   2048, 24, 16, 16, 128000, 151936},
+    {"llama4",            5e5,   1,     128, 8192},
+    {"olmo3",             5e5,   1,     0,   4096},
+    {"gpt_oss",           1.5e5, 1,     64,  128},
+    {"ernie4_5",          5e5,   1,     128},
+    {"minimax_m2",        5e6,   1,     128},
+    {"seed_oss",          1e4,   1,     128},
+    {"mimo_v2_flash",     5e6,   0.334, 192},
+    {"glm glm4",          1e4,   0.5,   128},
+    {"chatglm glm4_moe glm4v_moe_text nemotron phi", 1e4, 0.5},
+    {"qwen3_next qwen3_5_text qwen3_5_moe_text", 1e4, 0.25, 256},
+    {"gpt_neox stablelm", 1e4,   0.25},
+    {"mixtral minimax phimoe lfm2 lfm2_moe", 1e6},
+    {"bitnet cohere ernie4_5_moe", 5e5},
     {"smollm3",           2e6},
-    {"mimo_v2_flash",     5e6,   1e4, 0.334, 192},
-    {"chatglm",           1e4,   0,   0.5},
-    {"glm",               1e4,   0,   0.5,   128},
-    {"glm4",              1e4,   0,   0.5,   128},
-    {"glm4_moe",          1e4,   0,   0.5},
-    {"glm4v_moe_text",    1e4,   0,   0.5},
-    {"gpt_neox",          1e4,   0,   0.25},
-    {"nemotron",          1e4,   0,   0.5},
-    {"persimmon",         1e4,   0,   0.5},
-    {"phi",               1e4,   0,   0.5},
-    {"stablelm",          1e4,   0,   0.25},
-    {"qwen3_next",        1e4,   0,   0.25,  256},
-    {"qwen3_5_text",      1e4,   0,   0.25,  256},
-    {"qwen3_5_moe_text",  1e4,   0,   0.25,  256},
-    {"seed_oss",          1e4,   0,   1,     128},
+    {"apertus",           1.2e7},
 };
 // clang-format on
 
-ConfigDefaults config_defaults(std::string_view model_type) {
+ConfigDefaults config_defaults(std::string_view model_type, bool nested) {
   for (const ConfigDefaults& row : kConfigDefaults) {
-    if (row.model_type == model_type) return row;
+    if (!has_word(row.model_types, model_type)) continue;
+    if (nested) return row;
+    return {row.model_types, row.theta, row.partial, row.head, row.window};
   }
   return {};
-}
-
-// Names that may be shown to a user as they are.
-bool is_plain_key(std::string_view name) {
-  return name.size() <= 64 && std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-         });
 }
 
 struct TextModel {
@@ -126,8 +106,7 @@ const Architecture& architecture_of(const Keys& keys, const std::string& model_t
       supported(find_huggingface(model_type), keys.where(), "model_type", model_type);
   if (keys.flag({"alibi"}).value_or(false)) {
     throw Error(ErrorKind::unsupported,
-                cat(keys.where(),
-                    ": alibi is true: positions are ALiBi biases, there is no "
+                cat(keys.where(), ": alibi is true: positions are ALiBi biases, there is no ",
                     "rotation to change"),
                 "only models that turn queries and keys (RoPE) can be extended");
   }
@@ -175,8 +154,8 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
     if (model.key_length == 0) keys.refuse("qk_rope_head_dim is 0");
     return;
   }
-  const int even = model.embedding / model.heads;
-  model.key_length = int(head.value_or(defaults.head > 0 ? defaults.head : even));
+  model.key_length =
+      int(head.value_or(defaults.head > 0 ? defaults.head : model.embedding / model.heads));
   if (model.key_length < 1 || model.key_length > kMaxHead) {
     keys.refuse(
         cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
@@ -192,9 +171,8 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
     keys.refuse(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
   }
   for (const std::string& type : types) {
-    layers.windowed.push_back(type == "sliding_attention" || type == "chunked_attention");
-    layers.recurrent.push_back(type == "linear_attention" || type == "conv" || type == "mamba" ||
-                               type == "recurrent");
+    layers.windowed.push_back(has_word("sliding_attention chunked_attention", type));
+    layers.recurrent.push_back(has_word("linear_attention conv mamba recurrent", type));
   }
   const auto attending = keys.integers({"attn_layer_indices", "full_attn_idxs"}, 0, kMaxLayers);
   if (types.empty() && !attending.empty()) {
@@ -253,9 +231,8 @@ void read_full_heads(const Keys& keys, Facts& facts) {
   auto kv_heads = keys.integer({"num_global_key_value_heads"}, 1, kMaxHeads);
   if (const auto overrides = keys.object({"per_layer_config"})) {
     for (const auto& [index, unused] : overrides->items()) {
-      const bool number =
-          !index.empty() && index.size() <= 4 &&
-          std::all_of(index.begin(), index.end(), [](char c) { return c >= '0' && c <= '9'; });
+      const bool number = !index.empty() && index.size() <= 4 &&
+                          index.find_first_not_of("0123456789") == std::string::npos;
       if (!number || windowed(std::size_t(std::stoi(index)))) continue;
       const auto layer = overrides->object({index.c_str()});
       if (!layer) continue;
@@ -273,56 +250,37 @@ void read_full_heads(const Keys& keys, Facts& facts) {
   }
 }
 
-// The settings of layers that attend to everything, and of windowed ones where they differ.
-struct RopeKeys {
-  std::optional<Keys> full;
-  std::optional<Keys> windowed;
-};
-
-RopeKeys rope_keys(const Keys& keys) {
+// The settings of layers that attend to everything.
+std::optional<Keys> rope_keys(const Keys& keys) {
   // transformers prefers the old name where both are there and it is not empty.
   auto rope = keys.object({"rope_scaling"});
   if (!rope || rope->empty()) rope = keys.object({"rope_parameters"});
-  if (!rope) return {};
-  const bool per_layer = rope->has({"full_attention", "sliding_attention"});
-  if (!per_layer) return {rope, std::nullopt};
-  return {rope->object({"full_attention"}), rope->object({"sliding_attention"})};
+  const bool per_layer = rope && rope->has({"full_attention", "sliding_attention"});
+  return per_layer ? rope->object({"full_attention"}) : rope;
 }
 
-void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults& defaults,
-                   Facts& facts) {
-  Model& model = facts.model;
-  Geometry& geometry = model.geometry;
+void read_rotation(const Keys& keys, const std::optional<Keys>& rope,
+                   const ConfigDefaults& defaults, Facts& facts) {
+  Geometry& geometry = facts.model.geometry;
   geometry.pairing = facts.architecture->huggingface_pairing;
 
-  const char* theta_name = "rope_theta";
-  std::optional<double> theta = rope.full ? rope.full->real({"rope_theta"}) : std::nullopt;
+  std::optional<double> theta = rope ? rope->real({"rope_theta"}) : std::nullopt;
   if (!theta) theta = keys.real({"rope_theta", "global_rope_theta"});
-  if (!theta) {
-    theta = keys.real({"rotary_emb_base", "rope_base"});
-    if (theta) theta_name = "rotary_emb_base";
-  }
+  const Names older = {"rotary_emb_base", "rope_base"};
+  const bool is_older = !theta && keys.has(older);
+  if (is_older) theta = keys.real(older);
   if (const auto nested = keys.object({"attn_config"}); !theta && nested) {
     theta = nested->real({"rope_theta"});
   }
   geometry.base = theta.value_or(defaults.theta) * keys.real({"rope_ratio"}).value_or(1);
-  check_base(keys.where(), theta_name, geometry.base);
+  check_base(keys.where(), is_older ? "rotary_emb_base" : "rope_theta", geometry.base);
 
-  std::optional<double> local = rope.windowed ? rope.windowed->real({"rope_theta"}) : std::nullopt;
-  if (!local) local = keys.real({"rope_local_base_freq", "local_rope_theta", "swa_rope_theta"});
-  model.windowed_base = local.value_or(defaults.windowed_theta);
-  if (model.windowed_base != 0) {
-    check_base(keys.where(), "rope_local_base_freq", model.windowed_base);
-  }
-
-  const std::int64_t head = model.key_length;
+  const std::int64_t head = facts.model.key_length;
   const auto rotary = keys.integer({"rotary_dim", "qk_rope_head_dim"}, INT32_MIN, INT32_MAX);
-  std::optional<double> partial =
-      rope.full ? rope.full->real({"partial_rotary_factor"}) : std::nullopt;
+  std::optional<double> partial = rope ? rope->real({"partial_rotary_factor"}) : std::nullopt;
   if (!partial) {
     partial = keys.real({"partial_rotary_factor", "rotary_pct", "rope_pct", "rope_percent"});
   }
-  const bool design = rope.full && rope.full->text({"rope_type", "type"}) == "proportional";
   if (rotary) {
     check_rotary_dim(keys.where(), keys.has({"rotary_dim"}) ? "rotary_dim" : "qk_rope_head_dim",
                      *rotary, head);
@@ -335,15 +293,14 @@ void read_rotation(const Keys& keys, const RopeKeys& rope, const ConfigDefaults&
   }
   const std::string name =
       part == 1 ? "head_dim" : cat("partial_rotary_factor ", part, " of head_dim ", head);
+  const bool design = rope && rope->text({"rope_type", "type"}) == "proportional";
   const std::int64_t rotated = design ? head : std::int64_t(double(head) * part);
   check_rotary_dim(keys.where(), name, rotated, head);
   geometry.rotary_dim = int(rotated);
   if (design) {
     // The first part of the pairs turns at the speed of the whole head, the rest never.
-    const std::int64_t pairs = head / 2;
-    const auto turning = std::size_t(part * double(pairs));
-    facts.factors.assign(std::size_t(pairs), 1e30);
-    std::fill_n(facts.factors.begin(), turning, 1.0);
+    facts.factors.assign(std::size_t(head / 2), 1e30);
+    std::fill_n(facts.factors.begin(), std::size_t(part * double(head / 2)), 1.0);
     facts.factors_are_design = true;
   }
 }
@@ -384,28 +341,22 @@ void read_longrope(const Keys& rope, Facts& facts) {
   check_attention_scale(rope.where(), "attention_factor", facts.rule.attention_scale);
 }
 
-void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
+void read_scaling(const Keys& keys, const std::optional<Keys>& given, Facts& facts) {
   DeclaredScaling& scaling = facts.model.scaling;
   scaling.type = "none";
   // Phi keeps the original window outside, and there it counts first.
   const auto outer = keys.integer({"original_max_position_embeddings"}, 1, kMaxContext);
   if (outer) scaling.original_length = *outer;
-  if (!all.full) return;
-  const Keys& rope = *all.full;
+  if (!given) return;
+  const Keys& rope = *given;
   std::string type = rope.text({"rope_type", "type"});
   // mrrope: what mrrope export --to hf-mrrope writes, one list in place of two.
   if (type == "su" || type == "mrrope") type = "longrope";
   if (type.empty() || type == "default" || type == "mrope") type = "none";
-  const bool known = type == "none" || type == "linear" || type == "dynamic" || type == "yarn" ||
-                     type == "llama3" || type == "longrope" || type == "proportional" ||
-                     type == "xdrope";
-  if (!known) {
+  if (!has_word("none linear dynamic yarn llama3 longrope proportional xdrope", type)) {
     throw Error(ErrorKind::unsupported,
                 cat(rope.where(), ": the rope_type ", shown(type), " is not known"),
                 "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
-  }
-  for (const auto& [name, value] : rope.items()) {
-    if (value.is_number() && is_plain_key(name)) scaling.numbers[name] = value.get<double>();
   }
   const auto inner = rope.integer({"original_max_position_embeddings"}, 1, kMaxContext);
   if (!outer && inner) scaling.original_length = *inner;
@@ -417,8 +368,7 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
   }
   std::optional<double> factor = rope.real({"factor"});
   if (!factor && (type == "yarn" || type == "longrope")) {
-    factor = double(facts.context_length) / double(scaling.original_length);
-    factor = std::max(1.0, *factor);
+    factor = std::max(1.0, double(facts.context_length) / double(scaling.original_length));
   }
   if (!factor && (type == "linear" || type == "llama3")) rope.refuse("has no factor");
   scaling.factor = factor.value_or(1);
@@ -426,6 +376,10 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
   scaling.type = type == "xdrope" ? "dynamic" : type;
   scaling.trained = scaling.type != "dynamic";
 
+  if (type == "yarn" || type == "llama3") {
+    scaling.beta_fast = rope.real({"beta_fast", "high_freq_factor"});
+    scaling.beta_slow = rope.real({"beta_slow", "low_freq_factor"});
+  }
   if (type == "yarn") read_yarn(rope, facts);
   if (type == "longrope") read_longrope(rope, facts);
   if (type == "llama3") {
@@ -435,8 +389,9 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
   const double low = facts.rule.beta_slow;
   const double high = facts.rule.beta_fast;
   if (!(low > 0 && high > low && high <= 1e9)) {
-    rope.refuse(cat(type == "llama3" ? "low_freq_factor is " : "beta_slow is ", low,
-                    type == "llama3" ? " and high_freq_factor is " : " and beta_fast is ", high,
+    const bool llama3 = type == "llama3";
+    rope.refuse(cat(llama3 ? "low_freq_factor is " : "beta_slow is ", low,
+                    llama3 ? " and high_freq_factor is " : " and beta_fast is ", high,
                     ", not two rising positive numbers"));
   }
   // Hunyuan: the larger base of NTK, fixed.
@@ -457,17 +412,12 @@ void read_scaling(const Keys& keys, const RopeKeys& all, Facts& facts) {
 
 Facts config_facts(const json& config, const std::string& where) {
   if (!config.is_object()) {
-    throw Error(ErrorKind::corrupt, cat(where, ": is not a JSON object"),
-                "give the config.json of a Hugging Face model");
+    corrupt(where, "is not a JSON object", "give the config.json of a Hugging Face model");
   }
   const Keys root(config, where, ErrorKind::corrupt, kDamaged);
   const TextModel text = text_model(root);
   const Keys& keys = text.keys;
-  ConfigDefaults defaults = config_defaults(text.model_type);
-  if (!text.nested) {
-    defaults.hidden = defaults.layers = defaults.heads = defaults.kv_heads = 0;
-    defaults.context = defaults.vocabulary = 0;
-  }
+  const ConfigDefaults defaults = config_defaults(text.model_type, text.nested);
   Facts facts;
   facts.where = where;
   facts.architecture = &architecture_of(keys, text.model_type);
@@ -483,11 +433,9 @@ Facts config_facts(const json& config, const std::string& where) {
   read_layers(keys, defaults, facts);
   read_full_heads(keys, facts);
 
-  const RopeKeys rope = rope_keys(keys);
+  const std::optional<Keys> rope = rope_keys(keys);
   read_rotation(keys, rope, defaults, facts);
-  if (rope.full) {
-    model.mrope_sections = rope.full->integers({"mrope_section", "xdrope_section"}, 0, kMaxHead);
-  }
+  if (rope) model.mrope_sections = rope->integers({"mrope_section", "xdrope_section"}, 0, kMaxHead);
   read_scaling(keys, rope, facts);
   return facts;
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <set>
 
 #include "base/json.h"
@@ -18,17 +17,14 @@ constexpr JsonLimits kHeaderLimits{kMaxHeader, 8};
 constexpr JsonLimits kIndexLimits{std::uint64_t{128} << 20, 8};
 constexpr std::size_t kMaxShape = 64;
 
-struct Dtype {
-  std::string_view name;
-  unsigned bits;
-};
-constexpr std::array<Dtype, 23> kDtypes{{
+constexpr std::pair<std::string_view, unsigned> kDtypes[] = {
+    // name, bits
     {"BOOL", 8},    {"U8", 8},          {"I8", 8},          {"F8_E4M3", 8}, {"F8_E5M2", 8},
     {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"U16", 16},    {"I16", 16},
     {"F16", 16},    {"BF16", 16},       {"U32", 32},        {"I32", 32},    {"F32", 32},
     {"U64", 64},    {"I64", 64},        {"F64", 64},        {"C64", 64},    {"F4", 4},
     {"F6_E2M3", 6}, {"F6_E3M2", 6},     {"C128", 128},
-}};
+};
 
 std::uint64_t whole(const std::string& file, const std::string& tensor, const json& value) {
   if (!value.is_number_unsigned()) {
@@ -59,10 +55,10 @@ Tensor read_tensor(const std::string& file, const std::string& name, const json&
     refuse("has a dtype, shape or data_offsets of the wrong kind");
   }
   const auto type = dtype.get<std::string>();
-  const auto known =
-      std::find_if(kDtypes.begin(), kDtypes.end(), [&](const Dtype& d) { return d.name == type; });
-  if (known == kDtypes.end()) refuse("has the unknown dtype ", shown(type));
-  std::uint64_t bits = known->bits;
+  const auto* known = std::find_if(std::begin(kDtypes), std::end(kDtypes),
+                                   [&](const auto& d) { return d.first == type; });
+  if (known == std::end(kDtypes)) refuse("has the unknown dtype ", shown(type));
+  std::uint64_t bits = known->second;
   for (const json& n : shape) {
     const std::uint64_t size = whole(file, name, n);
     if (__builtin_mul_overflow(bits, size, &bits)) {
@@ -108,16 +104,17 @@ std::uint64_t safetensors_bytes(const Source& source) {
   if (header[0] != '{') corrupt(file, cat("its header starts with ", shown(header.substr(0, 1))));
   const std::uint64_t bytes = in.remaining();
   std::vector<Tensor> tensors;
-  each_json_member(header, file, kHeaderLimits, {}, [&](const std::string& key, json&& value) {
+  const json entries = parse_json(header, file, kHeaderLimits);
+  for (const auto& [key, value] : entries.items()) {
     if (key != "__metadata__") {
       tensors.push_back(read_tensor(file, key, value));
-      return;
+      continue;
     }
     const bool texts =
         value.is_object() &&
         std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_string(); });
     if (!texts) corrupt(file, "its __metadata__ is not a list of texts");
-  });
+  }
   std::sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
     return a.offset != b.offset ? a.offset < b.offset : a.size < b.size;
   });
@@ -140,17 +137,21 @@ std::uint64_t safetensors_bytes(const Source& source) {
 }
 
 std::vector<std::string> read_safetensors_index(const Source& source) {
+  const std::string& file = source.name();
+  const json index = parse_json(read_text(source, kIndexLimits), file, kIndexLimits);
+  const bool is_index = index.is_object() && index.contains("weight_map");
+  if (!is_index || !index["weight_map"].is_object()) {
+    corrupt(file, "has no object \"weight_map\"",
+            "the file is damaged or is something else: fetch it again");
+  }
   std::set<std::string> files;
-  each_json_member(read_text(source, kIndexLimits), source.name(), kIndexLimits, "weight_map",
-                   [&](const std::string& key, json&& value) {
-                     if (!value.is_string()) {
-                       corrupt(source.name(),
-                               cat("the weight_map of ", shown(key), " is not a file name"));
-                     }
-                     const std::string& name = value.get_ref<const std::string&>();
-                     check_plain_name(source.name(), name);
-                     files.insert(name);
-                   });
+  for (const auto& [key, value] : index["weight_map"].items()) {
+    if (!value.is_string()) {
+      corrupt(file, cat("the weight_map of ", shown(key), " is not a file name"));
+    }
+    check_plain_name(file, value.get_ref<const std::string&>());
+    files.insert(value);
+  }
   return {files.begin(), files.end()};
 }
 

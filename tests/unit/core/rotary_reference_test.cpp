@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "support/rotary_reference.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/sha256.h"
 #include "formats/plan_file.h"
 #include "support/expect_error.h"
@@ -35,14 +37,14 @@ TEST(Sha256, PiecesGiveTheSameHash) {
 TEST(PlanDigest, DependsOnTheNumbersAndNotOnTheReach) {
   const Geometry g{16, 10000, 64, Pairing::halves, {}, 1};
   Extension e{.method = "pro", .scale = 4};
-  const Plan four = make_plan(g, e);
+  const Plan plan = make_plan(g, e);
+  const std::string four = ladder_digest(make_ladder(plan, 100));
   e.scale = 8;
-  const Plan eight = make_plan(g, e);
-  EXPECT_EQ(plan_digest(four).size(), 16u);
-  EXPECT_NE(plan_digest(four), plan_digest(eight));
-  EXPECT_EQ(ladder_digest(make_ladder(four, 100)), plan_digest(four));
-  EXPECT_EQ(ladder_digest(make_ladder(four, 200)), plan_digest(four));
-  EXPECT_NE(ladder_digest(make_ladder(g, parse_method("elastic:pro"), 512)), plan_digest(eight));
+  const std::string eight = ladder_digest(make_ladder(make_plan(g, e)));
+  EXPECT_EQ(four, sha256(plan_json(plan).dump()).substr(0, 16));
+  EXPECT_NE(four, eight);
+  EXPECT_EQ(ladder_digest(make_ladder(plan, 200)), four);
+  EXPECT_NE(ladder_digest(make_ladder(g, parse_method("elastic:pro"), 512)), eight);
 }
 
 TEST(ModelDigest, HashesSmallFilesWholeAndSamplesLargeOnes) {

@@ -253,7 +253,6 @@ TEST(SplitGguf, AnyPartOpensAllParts) {
     EXPECT_EQ(model.first().text("general.architecture"), "llama");
     EXPECT_EQ(model.find_tensor("t2").first->path.filename(), "m-00003-of-00003.gguf");
     EXPECT_EQ(model.find_tensor("t9").second, nullptr);
-    EXPECT_EQ(model.tensor_bytes(), 16u);
   }
 }
 
@@ -317,8 +316,8 @@ TEST(Gguf, DoesNotReadWeights) {
   }
   const auto path = folder.write_sparse("big.gguf", w.header(), 4096 * 100 + offset);
   const Gguf model = read_gguf(path);
-  EXPECT_EQ(model.tensor_bytes(), offset);
-  EXPECT_EQ(model.first().tensors.size(), 2000u);
+  ASSERT_EQ(model.first().tensors.size(), 2000u);
+  EXPECT_EQ(model.first().tensors.back().size, rows * 4);
 }
 
 }  // namespace

@@ -87,28 +87,5 @@ TEST(Json, RefusesALargeFileUnread) {
   EXPECT_ERROR(parse_json("[1, 2, 3, 4]", "x", small), corrupt, "12 bytes", "10");
 }
 
-TEST(Json, VisitsTheMembersOfTheRoot) {
-  std::string seen;
-  each_json_member(R"({"a": {"x": 1}, "b": [2]})", "x", {}, {},
-                   [&](const std::string& key, json&& value) { seen += key + value.dump(); });
-  EXPECT_EQ(seen, R"(a{"x":1}b[2])");
-  const JsonMember ignore = [](const std::string&, json&&) {};
-  EXPECT_ERROR(each_json_member("[]", "x", {}, {}, ignore), corrupt, "not a JSON object");
-  EXPECT_ERROR(each_json_member(R"({"a": 1, "a": 2})", "x", {}, {}, ignore), corrupt, "twice");
-}
-
-TEST(Json, VisitsTheMembersOfOneObject) {
-  std::string seen;
-  each_json_member(R"({"m": {"map": {"no": 1}}, "map": {"a": 1, "b": {"map": {}}}, "z": []})", "x",
-                   {}, "map",
-                   [&](const std::string& key, json&& value) { seen += key + value.dump(); });
-  EXPECT_EQ(seen, R"(a1b{"map":{}})");
-  const JsonMember ignore = [](const std::string&, json&&) {};
-  EXPECT_ERROR(each_json_member("{}", "x", {}, "map", ignore), corrupt, "\"map\"");
-  EXPECT_ERROR(each_json_member(R"({"map": []})", "x", {}, "map", ignore), corrupt, "\"map\"");
-  EXPECT_ERROR(each_json_member(R"({"map": {}, "map": {}})", "x", {}, "map", ignore), corrupt,
-               "twice");
-}
-
 }  // namespace
 }  // namespace mrrope

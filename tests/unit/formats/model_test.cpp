@@ -283,7 +283,6 @@ TEST_F(GgufModel, WindowedLayersHaveTheirOwnBase) {
                            .text("gemma3.rope.scaling.type", "linear")
                            .f32("gemma3.rope.scaling.factor", 8));
   EXPECT_EQ(kinds(m), "wwwwwfw");
-  EXPECT_EQ(m.windowed_base, 1e4);
   EXPECT_EQ(m.geometry.base, 1e6);
   EXPECT_EQ(m.geometry.rotary_dim, 32);
   EXPECT_EQ(m.geometry.trained_factor.front(), 8);

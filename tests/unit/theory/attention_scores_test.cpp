@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "mrrope/rotary.h"
+#include "support/rotary_reference.h"
 #include "theory/curves.h"
 
 namespace mrrope::theory {
