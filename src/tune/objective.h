@@ -75,6 +75,7 @@ Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& t
                  std::int64_t batch, const std::function<void(std::int64_t)>& between);
 
 nlohmann::ordered_json to_json(const Measured& measured);
+// May throw Error (corrupt) or an exception of the JSON library.
 Measured measured_from_json(const nlohmann::ordered_json& line);
 
 }  // namespace mrrope::tune

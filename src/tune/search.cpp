@@ -80,10 +80,9 @@ class Search {
         progress_(progress),
         left_(std::int64_t(options.budget * double(set.pass))) {
     for (const ordered_json& line : folder.units()) {
-      const Measured measured = measured_from_json(line);
       try {
         done_[key(line.at("numbers").get<std::string>(), line.at("text").get<std::string>(),
-                  whole<std::int64_t>(line.at("length")))] = measured;
+                  whole<std::int64_t>(line.at("length")))] = measured_from_json(line);
       } catch (const ordered_json::exception& e) {
         throw Error(ErrorKind::corrupt, cat("a line of the journal is damaged: ", e.what()),
                     "delete this line, or the folder");
@@ -115,10 +114,9 @@ class Search {
                       " plans: ", last_failure_),
                   "try -fa off, or -ctk f32 -ctv f32; mrrope eval ppl shows where it begins");
     }
-    const std::int64_t after_start = left_;
-    const double for_knots = kKnotShare * double(after_start);
-    const bool knots = options_.knots && space_.growth == Growth::none &&
-                       for_knots >= kKnotPasses * double(set_.pass);
+    const double for_knots = kKnotShare * double(left_);
+    const bool knots =
+        space_.growth == Growth::none && for_knots >= kKnotPasses * double(set_.pass);
     reserve_ = knots ? std::int64_t(for_knots) : 0;
     refine_family();
     reserve_ = 0;
@@ -261,14 +259,13 @@ class Search {
       if (std::find(staying.begin(), staying.end(), i) == staying.end()) staying.push_back(i);
     };
     if (rescue && !others.empty()) {
-      save(*std::min_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
-        const auto f = [](const Measured& m) { return m.log_perplexity(); };
-        return average(a, f) < average(b, f);
-      }));
-      save(*std::max_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
-        const auto f = [](const Measured& m) { return m.retrieval(); };
-        return average(a, f) < average(b, f);
-      }));
+      const auto least = [&](const auto& of) {
+        return *std::min_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
+          return average(a, of) < average(b, of);
+        });
+      };
+      save(least([](const Measured& m) { return m.log_perplexity(); }));
+      save(least([](const Measured& m) { return -m.retrieval(); }));
       for (const std::size_t i : others) {
         const eval::Estimate d = difference(seen.at(i), seen.at(alive.front()));
         if (d.n > 1 && d.value <= 2 * d.error) save(i);
@@ -491,17 +488,19 @@ ordered_json to_json(const SearchResult& result, const Space& space, double weig
         {{"name", c.name},
          {"origin", c.origin},
          {"plan", c.plan},
-         {"method", c.extension.method},
+         {"method", c.method.name},
          {"parameters", numbers["parameters"]},
          {"boundaries", numbers["boundaries"]},
-         {"headroom", c.headroom},
-         {"rung_step", c.ladder.elastic() ? ordered_json(c.rung_step) : ordered_json()},
+         {"headroom", c.headroom()},
+         {"rung_step", c.ladder.elastic() ? ordered_json(c.ladder.rung_step()) : ordered_json()},
          {"texts", t.measured.size()},
          {"complete", t.complete},
          {"objective", estimate(t.objective)},
          {"log_perplexity", estimate(t.log_perplexity)},
          {"retrieval", estimate(t.retrieval)}});
-    if (c.near) out["trials"].back()["near"] = {{"length", c.near->length}, {"step", c.near->step}};
+    if (const auto& near = c.ladder.near()) {
+      out["trials"].back()["near"] = {{"length", near->length}, {"step", near->step}};
+    }
   }
   out["factors"] = {
       {"chosen", result.trials[result.best].proposal.ladder.rungs().back().plan.factor()},

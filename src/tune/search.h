@@ -30,7 +30,6 @@ struct SearchOptions {
   std::int64_t batch = 2048;  // tokens handed to the engine at once
   std::uint64_t seed = 1;
   eval::NeedleForm form;
-  bool knots = true;  // static plans: free knots at the end
 };
 
 // The search set, tokenised: every document at the wanted length, and some at about half of it.

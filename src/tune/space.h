@@ -36,14 +36,13 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth);
 struct Proposal {
   std::string name;    // in tables: "pro", "pro x1.25", "found"
   std::string origin;  // published, given, start, refined, knots
-  Extension extension;
-  double headroom = 1;
-  double rung_step = kRungStep;
-  std::optional<NearPart> near;
-  Ladder ladder;
-  std::string plan;            // digest of its file
-  std::string numbers;         // digest of its numbers: equal for pro and power 1
-  std::optional<Point> point;  // absent outside the family
+  MethodSpec method;   // with headroom; of one that grows also with rung step and near part
+  Ladder ladder = {};
+  std::string plan = {};            // digest of its file
+  std::string numbers = {};         // digest of its numbers: equal for pro and power 1
+  std::optional<Point> point = {};  // absent outside the family
+
+  double headroom() const { return *method.parameters.headroom; }
 };
 
 // A point outside the bounds is moved to them; boundaries that cross are moved apart.

@@ -32,7 +32,7 @@ TEST(Space, HoldsEveryPublishedMethodTwice) {
     for (const Proposal& p : all) {
       EXPECT_EQ(p.ladder.growth(), growth);
       EXPECT_EQ(p.ladder.longest(), 8192);
-      EXPECT_DOUBLE_EQ(p.ladder.rungs().back().plan.extension().scale, 8 * p.headroom);
+      EXPECT_DOUBLE_EQ(p.ladder.rungs().back().plan.extension().scale, 8 * p.headroom());
     }
   }
 }
@@ -124,10 +124,10 @@ TEST(Space, APlanOfAllKeysStartsFarKeysWithoutItsTemperature) {
   const Proposal moved = from_plan(far, p.ladder);
   EXPECT_EQ(moved.ladder.near(), (NearPart{256, 256}));
   EXPECT_EQ(moved.ladder.rungs().back().plan.attention_scale(), 1);
-  EXPECT_EQ(moved.headroom, kFarHeadroom);
+  EXPECT_EQ(moved.headroom(), kFarHeadroom);
   const Proposal back = from_plan(still, moved.ladder);
   EXPECT_GT(back.ladder.rungs().back().plan.attention_scale(), 1);
-  EXPECT_EQ(back.headroom, 1);
+  EXPECT_EQ(back.headroom(), 1);
   EXPECT_EQ(from_plan(far, moved.ladder).numbers, moved.numbers);
 }
 
@@ -153,16 +153,18 @@ TEST(Space, PlanFileTransfersToAnotherModel) {
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
   const Proposal again = from_plan(space, p.ladder);
   EXPECT_EQ(again.numbers, p.numbers);
-  EXPECT_NEAR(again.headroom, 1.2, 1e-9);
+  EXPECT_NEAR(again.headroom(), 1.2, 1e-9);
 
   Geometry other = tiny();
   other.rotary_dim = 64;
   other.base = 100000;
   other.train_length = 8192;
   const Proposal moved = from_plan(make_space(other, 32768, Growth::none), p.ladder);
-  EXPECT_EQ(moved.extension.parameters, p.extension.parameters);
-  EXPECT_NEAR(moved.headroom, 1.2, 1e-9);
-  EXPECT_NEAR(moved.extension.scale, 4.8, 1e-9);
+  Parameters same = p.method.parameters;
+  same.headroom = moved.headroom();
+  EXPECT_EQ(moved.method.parameters, same);
+  EXPECT_NEAR(moved.headroom(), 1.2, 1e-9);
+  EXPECT_NEAR(moved.ladder.rungs().back().plan.extension().scale, 4.8, 1e-9);
 
   const Proposal knots = with_knots(space, p, {0.2, 0, 0, 0});
   EXPECT_THROW(from_plan(make_space(tiny(), 8192, Growth::elastic), knots.ladder), Error);
@@ -174,7 +176,7 @@ TEST(Space, LadderKeepsStepAndHeadroom) {
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3}, "start");
   const Proposal again = from_plan(space, p.ladder);
   EXPECT_EQ(again.numbers, p.numbers);
-  EXPECT_EQ(again.rung_step, 1.3);
+  EXPECT_EQ(again.ladder.rung_step(), 1.3);
 }
 
 TEST(Knots, StayMonotoneAndKeepTheEnds) {
