@@ -2,7 +2,6 @@
 #include "report/charts/chart.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -84,25 +83,14 @@ std::vector<Tick> doubling_ticks(const Range& range, const Axis& axis, int max) 
   return ticks;
 }
 
-struct Usual {
-  const char* name;
-  int colour;
-};
-constexpr std::array<Usual, 13> kUsual = {{{"none", 0},
-                                           {"original", 0},
-                                           {"pro", 1},
-                                           {"yarn", 2},
-                                           {"uni", 3},
-                                           {"power", 4},
-                                           {"ntk", 5},
-                                           {"pi", 6},
-                                           {"yarn-rotations", 7},
-                                           {"regressive", 10},
-                                           {"elastic:pro", 9},
-                                           {"elastic:yarn", 10},
-                                           {"elastic:uni", 11}}};
+constexpr std::pair<const char*, int> kUsual[] = {
+    {"none", 0},        {"original", 0},    {"pro", 1},
+    {"yarn", 2},        {"uni", 3},         {"power", 4},
+    {"ntk", 5},         {"pi", 6},          {"yarn-rotations", 7},
+    {"regressive", 10}, {"elastic:pro", 9}, {"elastic:yarn", 10},
+    {"elastic:uni", 11}};
 // For other names, those that are rarely in the same chart first. 8 is the chosen plan of a search.
-constexpr std::array<int, 11> kOthers = {8, 7, 6, 5, 4, 11, 10, 9, 3, 2, 1};
+constexpr int kOthers[] = {8, 7, 6, 5, 4, 11, 10, 9, 3, 2, 1};
 
 // The colours of the pages, as near as 256 allow; readable on black and on white.
 constexpr int kTerminalColour[kColours] = {245, 33, 166, 36, 170, 172, 74, 95, 107, 161, 99, 37};
@@ -135,61 +123,46 @@ std::string harmless(const std::string& text) {
   return out;
 }
 
-class Canvas {
- public:
-  Canvas(int columns, int rows)
-      : columns_(columns), rows_(rows), cells_(std::size_t(columns) * std::size_t(rows)) {}
-
-  // Dots: two across and four down in every cell; y from the top.
-  void dot(int x, int y, int colour) {
-    static constexpr unsigned kBits[4][2] = {{1, 8}, {2, 16}, {4, 32}, {64, 128}};
-    if (x < 0 || y < 0 || x >= 2 * columns_ || y >= 4 * rows_) return;
-    Cell& cell = at(x / 2, y / 4);
-    cell.dots |= kBits[y % 4][x % 2];
-    cell.colour = colour;
-  }
-
-  void letter(int x, int y, char c) {
-    if (x < 0 || y < 0 || x >= 2 * columns_ || y >= 4 * rows_) return;
-    at(x / 2, y / 4).letter = c;
-  }
-
-  void line(double x0, double y0, double x1, double y1, int colour) {
-    const int steps = int(std::max(std::abs(x1 - x0), std::abs(y1 - y0))) + 1;
-    for (int i = 0; i <= steps; ++i) {
-      const double t = double(i) / steps;
-      dot(int(std::lround(x0 + t * (x1 - x0))), int(std::lround(y0 + t * (y1 - y0))), colour);
-    }
-  }
-
-  std::string row(int y, bool colour) const {
-    std::string out;
-    for (int x = 0; x < columns_; ++x) {
-      const Cell& cell = cells_[index(x, y)];
-      if (cell.letter != 0) {
-        out += cell.letter;
-      } else if (cell.dots == 0) {
-        out += ' ';
-      } else {
-        out += colour ? coloured(cell.colour, braille(cell.dots)) : braille(cell.dots);
-      }
-    }
-    return out;
-  }
-
- private:
+struct Canvas {
   struct Cell {
     unsigned dots = 0;
     int colour = 0;
     char letter = 0;
   };
-  std::size_t index(int x, int y) const {
-    return std::size_t(y) * std::size_t(columns_) + std::size_t(x);
-  }
-  Cell& at(int x, int y) { return cells_[index(x, y)]; }
+  int columns, rows;
+  std::vector<Cell> cells = std::vector<Cell>(std::size_t(columns) * std::size_t(rows));
 
-  int columns_, rows_;
-  std::vector<Cell> cells_;
+  // The cell of a dot: every cell has two across and four down; y from the top. Nullptr outside.
+  Cell* at(int x, int y) {
+    if (x < 0 || y < 0 || x >= 2 * columns || y >= 4 * rows) return nullptr;
+    return &cells[std::size_t(y / 4) * std::size_t(columns) + std::size_t(x / 2)];
+  }
+
+  void line(double x0, double y0, double x1, double y1, int colour) {
+    static constexpr unsigned kBits[4][2] = {{1, 8}, {2, 16}, {4, 32}, {64, 128}};
+    const int steps = int(std::max(std::abs(x1 - x0), std::abs(y1 - y0))) + 1;
+    for (int i = 0; i <= steps; ++i) {
+      const double t = double(i) / steps;
+      const int x = int(std::lround(x0 + t * (x1 - x0)));
+      const int y = int(std::lround(y0 + t * (y1 - y0)));
+      if (Cell* cell = at(x, y)) {
+        cell->dots |= kBits[y % 4][x % 2];
+        cell->colour = colour;
+      }
+    }
+  }
+
+  std::string row(int y, bool colour) {
+    std::string out;
+    for (int x = 0; x < columns; ++x) {
+      const Cell& cell = *at(2 * x, 4 * y);
+      const std::string text = cell.letter != 0 ? std::string(1, cell.letter)
+                               : cell.dots == 0 ? " "
+                                                : braille(cell.dots);
+      out += colour && cell.dots != 0 ? coloured(cell.colour, text) : text;
+    }
+    return out;
+  }
 };
 
 }  // namespace
@@ -199,6 +172,23 @@ double Range::place(double value) const {
   if (spacing == Spacing::linear) return (value / 2 - low / 2) / (high / 2 - low / 2);
   if (!(value > 0)) return std::numeric_limits<double>::quiet_NaN();
   return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
+}
+
+double HeatMap::value_at(std::size_t row, std::size_t column) const {
+  return row < values.size() && column < values[row].size() ? values[row][column] : kNothing;
+}
+
+std::string HeatMap::text_at(std::size_t row, std::size_t column) const {
+  const double value = value_at(row, column);
+  if (!std::isfinite(value)) return "-";
+  return percent ? fixed(100 * value, 0) : value_text(value);
+}
+
+std::optional<int> HeatMap::shade_at(std::size_t row, std::size_t column) const {
+  const Range range{low, high > low ? high : low + 1, Spacing::linear};
+  const double place = range.place(value_at(row, column));
+  if (!std::isfinite(place)) return std::nullopt;
+  return int(std::lround(std::clamp(place, 0.0, 1.0) * 10));
 }
 
 Range range_of(std::span<const double> values, Spacing spacing) {
@@ -261,13 +251,13 @@ Series Palette::series(const std::string& name) {
 }
 
 int Palette::colour_of(const std::string& name) {
-  for (const Usual& usual : kUsual) {
-    if (name == usual.name) return usual.colour;
+  for (const auto& [usual, colour] : kUsual) {
+    if (name == usual) return colour;
   }
   for (const auto& [known, colour] : given_) {
     if (known == name) return colour;
   }
-  const int colour = kOthers[given_.size() % kOthers.size()];
+  const int colour = kOthers[given_.size() % std::size(kOthers)];
   given_.emplace_back(name, colour);
   return colour;
 }
@@ -292,7 +282,7 @@ std::string to_terminal(const LineChart& chart, const TerminalOptions& options) 
   std::size_t label = 0;
   for (const Tick& t : y_ticks) label = std::max(label, t.text.size());
   const int columns = std::max(16, options.columns - int(label) - 2);
-  Canvas canvas(columns, rows);
+  Canvas canvas{columns, rows};
   const auto place_x = [&](double v) { return x.place(v) * (2 * columns - 1); };
   const auto place_y = [&](double v) { return (1 - y.place(v)) * (4 * rows - 1); };
   std::string legend;
@@ -314,7 +304,9 @@ std::string to_terminal(const LineChart& chart, const TerminalOptions& options) 
       for (const ChartPoint& p : s.points) {
         const double px = place_x(p.x);
         if (!std::isfinite(px) || !std::isfinite(place_y(p.y)) || px - last < 12) continue;
-        canvas.letter(int(std::lround(px)), int(std::lround(place_y(p.y))), letter);
+        if (auto* cell = canvas.at(int(std::lround(px)), int(std::lround(place_y(p.y))))) {
+          cell->letter = letter;
+        }
         last = px;
       }
     }
@@ -364,26 +356,19 @@ std::string to_terminal(const HeatMap& map, const TerminalOptions& options) {
   out += right(harmless(map.y_label), label);
   for (const std::string& column : map.columns) out += right(harmless(column), width);
   out += "\n";
-  const Range range{map.low, map.high > map.low ? map.high : map.low + 1, Spacing::linear};
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     out += right(harmless(map.rows[r]), label);
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      const double value =
-          r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
-      const double place = range.place(value);
-      if (!std::isfinite(place)) {
-        out += right("-", width);
+      const std::string text =
+          right(cat(map.text_at(r, c), map.best == std::pair(r, c) ? "*" : ""), width);
+      const std::optional<int> shade = map.shade_at(r, c);
+      if (!shade || !options.colour) {
+        out += text;
         continue;
       }
-      const std::string text = right(cat(map.percent ? fixed(100 * value, 0) : value_text(value),
-                                         map.best == std::pair(r, c) ? "*" : ""),
-                                     width);
-      const int shade = int(std::lround(std::clamp(place, 0.0, 1.0) * 10));
-      const bool dark = verdict ? shade <= 1 || shade >= 9 : shade >= 5;
-      const int paper = (verdict ? kVerdict : kAmount)[shade];
-      out += options.colour
-                 ? cat("\x1b[", dark ? "97" : "30", ";48;5;", paper, "m", text, "\x1b[0m")
-                 : text;
+      const bool dark = verdict ? *shade <= 1 || *shade >= 9 : *shade >= 5;
+      out += cat("\x1b[", dark ? "97" : "30", ";48;5;", (verdict ? kVerdict : kAmount)[*shade], "m",
+                 text, "\x1b[0m");
     }
     out += "\n";
   }

@@ -94,6 +94,11 @@ struct HeatMap {
   bool percent = false;  // cells show 100 times the value
   Shades shades = Shades::verdict;
   std::optional<std::pair<std::size_t, std::size_t>> best{};  // row and column to mark
+
+  // Of a cell: NaN, "-" and nothing where it has no value; shades are from 0 to 10.
+  double value_at(std::size_t row, std::size_t column) const;
+  std::string text_at(std::size_t row, std::size_t column) const;
+  std::optional<int> shade_at(std::size_t row, std::size_t column) const;
 };
 
 // One chart, or maps side by side.
