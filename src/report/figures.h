@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The charts of a report, made from recorded runs: the page shows them, the command line writes
-// them as files, a terminal prints them.
+// them as files.
 #pragma once
 
 #include <string>

@@ -104,18 +104,13 @@ void run_report(const ReportFlags& flags) {
     refuse("-o - and --json both print to standard output", "give one of them, or -o FILE");
   }
   refuse_files_of_runs(out, records);
-  const std::vector<report::Figure> figures = figures_of(records);
-  if (!flags.svg.empty()) write_svgs(figures, flags.svg);
+  if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
   write_output(out, report_page(records));
   if (out == "-") return;
   if (flags.json) {
     std::cout << json_text(report_json(records), 2) << "\n";
   } else {
     std::cout << report_text(records);
-    if (stdout_is_terminal()) {
-      std::cout << "\n";
-      for (const report::Figure& f : figures) print_chart(f.content);
-    }
   }
   note(cat("wrote ", out));
 }

@@ -149,9 +149,6 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
   if (flags.format == "csv") std::cout << to_csv(result.data);
   if (flags.format != "text" || !flags.out.empty()) return;
   std::cout << result.title << "\n" << result.words << result.details << "\n";
-  if (stdout_is_terminal()) {
-    for (const report::Figure& f : result.figures) print_chart(f.content);
-  }
   for (const report::DataTable& t : result.terminal) {
     std::vector<std::size_t> left(t.text_columns);
     std::iota(left.begin(), left.end(), 0);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as plain data, their axes, and how they are drawn: as SVG, and for a terminal (lines as
-// Braille dots, heat maps as shaded cells). The colours of an SVG come from classes: a page brings
-// its own style sheet, a standalone file has one inside. Every series carries its numbers
-// (data-values: x,y,low,high;...) in full; a curve of many points is thinned to the pixels, with 6
-// digits.
+// Charts as plain data, their axes, and how they are drawn as SVG. Colours come from classes: a
+// page brings its own style sheet, a standalone file has one inside. Every series carries its
+// numbers (data-values: x,y,low,high;...) in full; a curve of many points is thinned to the pixels,
+// with 6 digits.
 #pragma once
 
 #include <limits>
@@ -94,11 +93,6 @@ struct HeatMap {
   bool percent = false;  // cells show 100 times the value
   Shades shades = Shades::verdict;
   std::optional<std::pair<std::size_t, std::size_t>> best{};  // row and column to mark
-
-  // Of a cell: NaN, "-" and nothing where it has no value; shades are from 0 to 10.
-  double value_at(std::size_t row, std::size_t column) const;
-  std::string text_at(std::size_t row, std::size_t column) const;
-  std::optional<int> shade_at(std::size_t row, std::size_t column) const;
 };
 
 // One chart, or maps side by side.
@@ -144,14 +138,5 @@ std::vector<NamedSvg> svg_files(const Figure& figure);
 
 // The style sheet of charts, for light and dark.
 std::string chart_style();
-
-struct TerminalOptions {
-  int columns = 80;
-  int rows = 16;       // of the plot itself
-  bool colour = true;  // 256 colours; without them every series has its own letter
-};
-
-std::string to_terminal(const LineChart& chart, const TerminalOptions& options = {});
-std::string to_terminal(const HeatMap& map, const TerminalOptions& options = {});
 
 }  // namespace mrrope::report

@@ -44,13 +44,13 @@ std::string open_svg(const std::string& kind, const std::string& title, double w
 }
 
 // anchor: start, middle or end.
-std::string text_at(const std::string& kind, double x, double y, const char* anchor,
-                    const std::string& text) {
+std::string svg_text(const std::string& kind, double x, double y, const char* anchor,
+                     const std::string& text) {
   return cat("<text class=\"", kind, "\" x=\"", px(x), "\" y=\"", px(y), "\" text-anchor=\"",
              anchor, "\">", escaped(text), "</text>\n");
 }
 
-std::string line_from(const std::string& kind, double x1, double y1, double x2, double y2) {
+std::string svg_line(const std::string& kind, double x1, double y1, double x2, double y2) {
   return cat("<line class=\"", kind, "\" x1=\"", px(x1), "\" y1=\"", px(y1), "\" x2=\"", px(x2),
              "\" y2=\"", px(y2), "\"/>\n");
 }
@@ -121,8 +121,8 @@ class LineDrawing {
     axes(out);
     for (const Mark& m : chart_.marks) mark(out, m);
     if (nothing_) {
-      out += text_at("empty", frame_.middle(), (frame_.top + frame_.bottom) / 2, "middle",
-                     "nothing measured yet");
+      out += svg_text("empty", frame_.middle(), (frame_.top + frame_.bottom) / 2, "middle",
+                      "nothing measured yet");
     }
     for (const Series& s : chart_.series) series(out, s);
     labels(out);
@@ -156,16 +156,16 @@ class LineDrawing {
   void axes(std::string& out) const {
     out += "<g class=\"axes\" aria-hidden=\"true\">\n";
     for (const Tick& t : y_ticks_) {
-      out += line_from("grid", frame_.left, y(t.value), frame_.right, y(t.value));
-      out += text_at("tick", frame_.left - 7, y(t.value) + 4, "end", t.text);
+      out += svg_line("grid", frame_.left, y(t.value), frame_.right, y(t.value));
+      out += svg_text("tick", frame_.left - 7, y(t.value) + 4, "end", t.text);
     }
-    out += line_from("base", frame_.left, frame_.bottom, frame_.right, frame_.bottom);
+    out += svg_line("base", frame_.left, frame_.bottom, frame_.right, frame_.bottom);
     for (const Tick& t : x_ticks_) {
-      out += line_from("base", x(t.value), frame_.bottom, x(t.value), frame_.bottom + 4);
-      out += text_at("tick", x(t.value), frame_.bottom + 17, "middle", t.text);
+      out += svg_line("base", x(t.value), frame_.bottom, x(t.value), frame_.bottom + 4);
+      out += svg_text("tick", x(t.value), frame_.bottom + 17, "middle", t.text);
     }
-    out += text_at("axis", frame_.middle(), frame_.bottom + 36, "middle", chart_.x.label);
-    out += text_at("axis", options_.standalone ? 12 : 0, frame_.top - 17, "start", chart_.y.label);
+    out += svg_text("axis", frame_.middle(), frame_.bottom + 36, "middle", chart_.x.label);
+    out += svg_text("axis", options_.standalone ? 12 : 0, frame_.top - 17, "start", chart_.y.label);
     out += "</g>\n";
   }
 
@@ -173,11 +173,11 @@ class LineDrawing {
     const double at = x(m.x);
     if (!std::isfinite(at)) return;
     const bool left = at > frame_.middle();
-    out +=
-        cat("<g class=\"mark\" data-x=\"", number(m.x), "\">",
-            line_from("at", at, frame_.top, at, frame_.bottom),
-            text_at("name", at + (left ? -5 : 5), frame_.top + 10, left ? "end" : "start", m.label),
-            "</g>\n");
+    out += cat(
+        "<g class=\"mark\" data-x=\"", number(m.x), "\">",
+        svg_line("at", at, frame_.top, at, frame_.bottom),
+        svg_text("name", at + (left ? -5 : 5), frame_.top + 10, left ? "end" : "start", m.label),
+        "</g>\n");
   }
 
   // In full; of a curve, what a reader of its points could use.
@@ -244,7 +244,7 @@ class LineDrawing {
     if (run.size() > 1 && (!chart_.dots || run.size() > kDense)) return;
     for (const ChartPoint& p : run) {
       if (run.size() == 1 && std::isfinite(p.low) && std::isfinite(p.high)) {
-        out += line_from("whisker", x(p.x), y(std::max(p.low, y_.low)), x(p.x), y(p.high));
+        out += svg_line("whisker", x(p.x), y(std::max(p.low, y_.low)), x(p.x), y(p.high));
       }
       out += cat("<circle cx=\"", px(x(p.x)), "\" cy=\"", px(y(p.y)), "\" r=\"3\"/>\n");
     }
@@ -267,7 +267,7 @@ class LineDrawing {
   void labels(std::string& out) {
     out += "<g class=\"ends\" aria-hidden=\"true\">\n";
     const auto name = [&](const End& e, double x, double y) {
-      out += text_at(cat("end c", e.colour), x, y, "start", e.name);
+      out += svg_text(cat("end c", e.colour), x, y, "start", e.name);
     };
     std::erase_if(ends_, [&](const End& e) {
       if (ends_early(e)) name(e, e.x + 7, e.y - 6);
@@ -287,7 +287,7 @@ class LineDrawing {
     }
     for (const End& e : ends_) {
       if (std::abs(e.at - e.y) > 2 || e.x < frame_.right - 2) {
-        out += line_from(cat("leader c", e.colour), e.x + 4, e.y, frame_.right + 8, e.at);
+        out += svg_line(cat("leader c", e.colour), e.x + 4, e.y, frame_.right + 8, e.at);
       }
       name(e, frame_.right + 10, e.at + 4);
     }
@@ -316,6 +316,14 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
     for (const std::string& text : texts) widest = std::max(widest, width_of(text));
     return widest;
   };
+  const auto cell_value = [&](std::size_t r, std::size_t c) {
+    return r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
+  };
+  const auto cell_text = [&](double value) {
+    if (!std::isfinite(value)) return std::string("-");
+    return map.percent ? fixed(100 * value, 0) : value_text(value);
+  };
+  const Range range{map.low, map.high > map.low ? map.high : map.low + 1, Spacing::linear};
   const double left = widest_of(map.rows) + 12;
   const double top = options.standalone ? 62 : 22;
   const double cells = double(std::max<std::size_t>(1, map.columns.size()));
@@ -327,33 +335,34 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   double widest_text = 0;  // all cells show numbers, or none does
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      widest_text = std::max(widest_text, width_of(map.text_at(r, c)));
+      widest_text = std::max(widest_text, width_of(cell_text(cell_value(r, c))));
     }
   }
   std::string out = open_svg(map.shades == Shades::verdict ? "heat" : "heat amount", map.title,
                              width, below + 42, options);
-  out += text_at("axis", options.standalone ? 12 : 0, top - 9, "start", map.y_label);
+  out += svg_text("axis", options.standalone ? 12 : 0, top - 9, "start", map.y_label);
   // Labels of rows and columns are left out where they would overlap.
   const std::size_t row_step = std::size_t(std::ceil(kLine / row));
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     const double y = top + row * double(r);
-    if (r % row_step == 0) out += text_at("tick", left - 6, y + row / 2 + 4, "end", map.rows[r]);
+    if (r % row_step == 0) out += svg_text("tick", left - 6, y + row / 2 + 4, "end", map.rows[r]);
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      const std::optional<int> shade = map.shade_at(r, c);
-      const double value = map.value_at(r, c);
-      const std::string text = map.text_at(r, c);
+      const double value = cell_value(r, c);
+      const double place = std::clamp(range.place(value), 0.0, 1.0);
+      const std::string text = cell_text(value);
       const std::string detail = r < map.details.size() && c < map.details[r].size()
                                      ? map.details[r][c]
                                      : cat(map.rows[r], ", ", map.columns[c], ": ", text);
-      out += cat("<g class=\"cell ", map.best == std::pair(r, c) ? "best " : "",
-                 shade ? cat("h", *shade) : "none", "\" data-row=\"", escaped(map.rows[r]),
-                 "\" data-column=\"", escaped(map.columns[c]), "\" data-value=\"",
-                 std::isfinite(value) ? number(value) : "", "\" data-detail=\"", escaped(detail),
-                 "\"><rect x=\"", px(left + cell * double(c)), "\" y=\"", px(y), "\" width=\"",
-                 px(cell - 1), "\" height=\"", px(row - 1), "\"/>");
+      out +=
+          cat("<g class=\"cell ", map.best == std::pair(r, c) ? "best " : "",
+              std::isfinite(place) ? cat("h", std::lround(place * 10)) : "none", "\" data-row=\"",
+              escaped(map.rows[r]), "\" data-column=\"", escaped(map.columns[c]),
+              "\" data-value=\"", std::isfinite(value) ? number(value) : "", "\" data-detail=\"",
+              escaped(detail), "\"><rect x=\"", px(left + cell * double(c)), "\" y=\"", px(y),
+              "\" width=\"", px(cell - 1), "\" height=\"", px(row - 1), "\"/>");
       if (widest_text + 4 <= cell && row >= kEm + 2) {
-        out += text_at("value", left + cell * (double(c) + 0.5) - 0.5, y + row / 2 + 3.5, "middle",
-                       text);
+        out += svg_text("value", left + cell * (double(c) + 0.5) - 0.5, y + row / 2 + 3.5, "middle",
+                        text);
       }
       out += "</g>\n";
     }
@@ -361,9 +370,9 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   const double widest = map.columns.empty() ? 0 : widest_of(map.columns) + 6;
   const std::size_t column_step = std::size_t(std::max(1.0, std::ceil(widest / cell)));
   for (std::size_t c = 0; c < map.columns.size(); c += column_step) {
-    out += text_at("tick", left + cell * (double(c) + 0.5), below + 15, "middle", map.columns[c]);
+    out += svg_text("tick", left + cell * (double(c) + 0.5), below + 15, "middle", map.columns[c]);
   }
-  out += text_at("axis", left + cell * cells / 2, below + 33, "middle", map.x_label);
+  out += svg_text("axis", left + cell * cells / 2, below + 33, "middle", map.x_label);
   return out + "</svg>\n";
 }
 
