@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/figures.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -164,31 +162,41 @@ std::string names_of(const std::vector<const ParameterInfo*>& varied) {
   return cat(varied.front()->name, varied.size() > 1 ? cat(" and ", varied.back()->name) : "");
 }
 
-HeatMap parameter_map(const Study& study) {
+// A map of these rows and columns without a value yet.
+HeatMap empty_map(const std::string& title, std::size_t rows, std::size_t columns) {
   HeatMap map;
-  const auto down = [&](const MethodSpec& s) { return *value_of(s.parameters, *study.varied[0]); };
-  const auto across = [&](const MethodSpec& s) {
-    return *value_of(s.parameters, *study.varied[1]);
+  map.title = title;
+  map.values.assign(rows, std::vector<double>(columns, kNothing));
+  map.details.assign(rows, std::vector<std::string>(columns, "not measured"));
+  return map;
+}
+
+template <typename T>
+std::size_t place_in(const std::set<T>& sorted, T value) {
+  return std::size_t(std::distance(sorted.begin(), sorted.find(value)));
+}
+
+HeatMap parameter_map(const Study& study) {
+  const auto value = [&](const MethodSpec& s, int which) {
+    return *value_of(s.parameters, *study.varied[std::size_t(which)]);
   };
-  map.title = study.name;
-  map.x_label = study.varied[1]->name;
-  map.y_label = study.varied[0]->name;
-  map.shades = Shades::amount;
   std::set<double> rows;
   std::set<double> columns;
   for (const auto& [spec, row] : study.points) {
-    rows.insert(down(spec));
-    columns.insert(across(spec));
+    rows.insert(value(spec, 0));
+    columns.insert(value(spec, 1));
   }
-  for (const double value : rows) map.rows.push_back(number(value));
-  for (const double value : columns) map.columns.push_back(number(value));
-  map.values.assign(rows.size(), std::vector<double>(columns.size(), kNothing));
-  map.details.assign(rows.size(), std::vector<std::string>(columns.size(), "not measured"));
+  HeatMap map = empty_map(study.name, rows.size(), columns.size());
+  map.x_label = study.varied[1]->name;
+  map.y_label = study.varied[0]->name;
+  map.shades = Shades::amount;
+  for (const double v : rows) map.rows.push_back(number(v));
+  for (const double v : columns) map.columns.push_back(number(v));
   map.low = std::numeric_limits<double>::infinity();
   map.high = -map.low;
   for (const auto& [spec, row] : study.points) {
-    const auto r = std::size_t(std::distance(rows.begin(), rows.find(down(spec))));
-    const auto c = std::size_t(std::distance(columns.begin(), columns.find(across(spec))));
+    const std::size_t r = place_in(rows, value(spec, 0));
+    const std::size_t c = place_in(columns, value(spec, 1));
     const eval::Estimate& e = row->estimate;
     map.details[r][c] = cat(row->method, "\n", estimate_text(e), ", n = ", e.n);
     if (e.n == 0 || !std::isfinite(e.value)) continue;
@@ -275,10 +283,7 @@ class FigureMaker {
       chart.title = titled(info.title, group);
       chart.x = {"tokens", Spacing::log, true};
       chart.y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear, false};
-      if (group.front().window > 0) {
-        chart.marks.push_back(
-            {double(group.front().window), cat("window ", length_text(group.front().window))});
-      }
+      if (group.front().window > 0) chart.marks = {window_mark(group.front().window)};
       std::string note = info.note;
       if (tasks.size() > 1)
         note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
@@ -359,7 +364,7 @@ class FigureMaker {
       if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
       chart.x = {"tokens", Spacing::log, true};
       chart.y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}};
-      chart.marks = {{double(r.window), cat("window ", length_text(r.window))}};
+      chart.marks = {window_mark(r.window)};
       for (const eval::MethodRow& method : r.methods) {
         if (method.method == reference) continue;
         Series s = colours_.series(method.method);
@@ -407,10 +412,6 @@ class FigureMaker {
 
   static HeatMap map_of(const std::vector<NamedRow>& rows, const std::string& task,
                         const std::string& name, bool several) {
-    HeatMap map;
-    map.title = several ? cat(task, ": ", name) : name;
-    map.x_label = "tokens";
-    map.y_label = "depth";
     std::set<std::int64_t> lengths;
     std::set<double> depths;
     double low = 0;
@@ -423,17 +424,18 @@ class FigureMaker {
         high = std::max(high, r.row->estimate.value);
       }
     }
+    HeatMap map = empty_map(several ? cat(task, ": ", name) : name, depths.size(), lengths.size());
+    map.x_label = "tokens";
+    map.y_label = "depth";
     map.percent = high <= 1 && low >= 0;
-    map.low = map.percent ? 0 : low;
+    map.low = low;
     map.high = map.percent ? 1 : high <= 100 && low >= 0 ? 100 : high;
     for (const std::int64_t n : lengths) map.columns.push_back(length_text(n));
     for (const double d : depths) map.rows.push_back(significant(d, 3) + " %");
-    map.values.assign(depths.size(), std::vector<double>(lengths.size(), kNothing));
-    map.details.assign(depths.size(), std::vector<std::string>(lengths.size(), "not measured"));
     for (const NamedRow& r : rows) {
       if (r.name != name || r.row->task != task || !std::isfinite(*r.row->depth)) continue;
-      const auto row = std::size_t(std::distance(depths.begin(), depths.find(*r.row->depth)));
-      const auto column = std::size_t(std::distance(lengths.begin(), lengths.find(r.row->length)));
+      const std::size_t row = place_in(depths, *r.row->depth);
+      const std::size_t column = place_in(lengths, r.row->length);
       eval::Estimate e = r.row->estimate;
       map.values[row][column] = e.value;
       if (map.percent) e.value *= 100, e.error *= 100;
@@ -466,12 +468,10 @@ class FigureMaker {
       }
     }
     for (const std::string& digest : order) {
-      LineChart chart;
       const RunRecord& first = *by_model[digest].front();
-      chart.title = cat(several_models_ ? first.model + ": " : "", "Factor per pair");
-      chart.x = {"pair, from fast to slow", Spacing::linear, false};
-      chart.y = {"divisor of the angle per position", Spacing::log, false};
-      chart.dots = false;
+      LineChart chart =
+          pair_chart(cat(several_models_ ? first.model + ": " : "", "Factor per pair"),
+                     "divisor of the angle per position", Spacing::log);
       std::set<std::string> seen;
       std::map<std::string, int> names;
       std::optional<Boundaries> middle;
@@ -480,11 +480,7 @@ class FigureMaker {
           if (!m.numbers || !seen.insert(m.plan + "\n" + m.method).second) continue;
           const std::string name =
               ++names[m.method] == 1 ? m.method : cat(m.method, " (", run->name, ")");
-          Series s = colours_.series(name);
-          for (std::size_t i = 0; i < m.numbers->factor().size(); ++i) {
-            s.points.push_back({double(i), m.numbers->factor()[i]});
-          }
-          chart.series.push_back(std::move(s));
+          chart.series.push_back(with_values(colours_.series(name), m.numbers->factor()));
           if (!m.untouched) middle = m.numbers->boundaries();
         }
       }

@@ -2,7 +2,6 @@
 #include "report/record.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
@@ -11,7 +10,6 @@
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "formats/plan_file.h"
-#include "report/figures.h"
 
 namespace mrrope::report {
 
@@ -22,22 +20,20 @@ namespace {
 
 std::vector<RecordedMethod> methods_of(const ordered_json& run) {
   std::vector<RecordedMethod> methods;
-  const auto list = run.find("methods");
-  if (list == run.end() || !list->is_array()) return methods;
-  for (const ordered_json& entry : *list) {
+  for (const ordered_json& entry : run.value("methods", ordered_json::array())) {
     if (!entry.is_object()) continue;
-    RecordedMethod method;
+    const ordered_json numbers = entry.value("numbers", ordered_json());
+    RecordedMethod& method = methods.emplace_back();
     method.method = text_at(entry, "method");
     method.plan = text_at(entry, "plan");
     method.scale = value_at(entry, "scale");
-    method.untouched = entry.contains("untouched") && entry["untouched"] == true;
-    method.grows = entry.contains("numbers") && entry["numbers"].contains("rungs");
+    method.untouched = entry.value("untouched", ordered_json()) == true;
+    method.grows = numbers.contains("rungs");
     try {
-      method.numbers = ladder_from_json(entry.at("numbers")).rungs().back().plan;
+      method.numbers = ladder_from_json(numbers).rungs().back().plan;
     } catch (const std::exception&) {
       // Numbers of another version: the chart of plans goes without them.
     }
-    methods.push_back(std::move(method));
   }
   return methods;
 }
@@ -164,25 +160,6 @@ double value_at(const ordered_json& object, const char* key) {
 std::int64_t count_at(const ordered_json& object, const char* key) {
   const double value = value_at(object, key);
   return value > 0 && value < 9e15 ? std::int64_t(value) : 0;
-}
-
-double number_at(const ordered_json& object, const char* key) {
-  const double value = value_at(object, key);
-  if (!std::isfinite(value)) refuse_results(cat("\"", key, "\" is not a number"));
-  return value;
-}
-
-const ordered_json& list_at(const ordered_json& object, const char* key) {
-  constexpr std::size_t kMax = 100000;  // entries
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_array()) refuse_results(cat("\"", key, "\" is not a list"));
-  if (it->size() > kMax) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));
-  return *it;
-}
-
-void refuse_results(const std::string& what) {
-  throw Error(ErrorKind::corrupt, cat("results.json is damaged: ", what),
-              "run the same command again: what is in the journal is not computed twice");
 }
 
 RunRecord read_record(const fs::path& folder) {

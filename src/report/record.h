@@ -67,11 +67,8 @@ double value_at(const nlohmann::ordered_json& object, const char* key);
 // 0 if the field is missing or cannot be a count.
 std::int64_t count_at(const nlohmann::ordered_json& object, const char* key);
 
-// Throw Error (corrupt) if there is no finite number, or no list of a sensible size.
-double number_at(const nlohmann::ordered_json& object, const char* key);
-const nlohmann::ordered_json& list_at(const nlohmann::ordered_json& object, const char* key);
-
-// Throws Error (corrupt): what is wrong with results.json.
-[[noreturn]] void refuse_results(const std::string& what);
+// results.json of mrrope tune with everything that a report reads of it. Throws Error (corrupt),
+// naming the key.
+nlohmann::ordered_json checked_search(nlohmann::ordered_json results);
 
 }  // namespace mrrope::report

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/figures.h"
 #include "report/report.h"
 
 namespace mrrope::report {
@@ -13,6 +12,25 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr int kChosen = 8;  // its colour: no published method has it
+
+[[noreturn]] void refuse_results(const std::string& what) {
+  throw Error(ErrorKind::corrupt, cat("results.json is damaged: ", what),
+              "run the same command again: what is in the journal is not computed twice");
+}
+
+double number_at(const ordered_json& object, const char* key) {
+  const double value = value_at(object, key);
+  if (!std::isfinite(value)) refuse_results(cat("\"", key, "\" is not a number"));
+  return value;
+}
+
+const ordered_json& list_at(const ordered_json& object, const char* key) {
+  constexpr std::size_t kMax = 100000;  // entries
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array()) refuse_results(cat("\"", key, "\" is not a list"));
+  if (it->size() > kMax) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));
+  return *it;
+}
 
 bool is_true(const ordered_json& object, const char* key) {
   return object.contains(key) && object.at(key) == true;
@@ -115,20 +133,14 @@ LineChart path_chart(const ordered_json& search) {
 }
 
 LineChart factor_chart(const ordered_json& search) {
-  LineChart chart;
-  chart.title = "Factors of the chosen plan";
-  chart.x = {"pair, from fast to slow", Spacing::linear, false};
-  chart.y = {"divisor of the angle per position", Spacing::log, false};
-  chart.dots = false;
+  LineChart chart =
+      pair_chart("Factors of the chosen plan", "divisor of the angle per position", Spacing::log);
   Palette palette;
   for (const char* name : {"chosen", "pro", "yarn"}) {
-    Series s = palette.series(name);
-    if (s.name == "chosen") s.colour = kChosen;
-    for (const ordered_json& factor : search.at("factors").at(name)) {
-      s.points.push_back({double(s.points.size()), factor.get<double>()});
-    }
-    chart.series.push_back(std::move(s));
+    const auto factors = search.at("factors").at(name).get<std::vector<double>>();
+    chart.series.push_back(with_values(palette.series(name), factors));
   }
+  chart.series.front().colour = kChosen;
   return chart;
 }
 

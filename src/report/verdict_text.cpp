@@ -7,7 +7,6 @@
 #include "core/methods.h"
 #include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
-#include "report/figures.h"
 #include "report/report.h"
 
 namespace mrrope::report {
@@ -260,12 +259,9 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
   text.sentences.push_back(there + ".");
   for (std::string& sentence : comparisons_of(best)) text.sentences.push_back(std::move(sentence));
   if (verdict.cost.mean_difference.n > 0) {
-    const eval::Estimate cost = verdict.cost.percent();
-    text.sentences.push_back(
-        cat("At ", length_text(b.reference_length()), ", inside the window, it costs ",
-            cost.value < 0 ? "" : "+", fixed(cost.value, 1),
-            std::isfinite(cost.error) ? cat(" +- ", fixed(cost.error, 1)) : std::string(),
-            " % perplexity compared with the untouched model."));
+    text.sentences.push_back(cat(
+        "At ", length_text(b.reference_length()), ", inside the window, it costs ",
+        signed_percent(verdict.cost.percent()), " perplexity compared with the untouched model."));
   }
   const std::string needles = needles_of(records, *best.run, row.method, row.plan);
   if (!needles.empty()) text.sentences.push_back(needles);
@@ -307,6 +303,11 @@ VerdictText text_without_perplexity(const RunRecord& record,
 std::string estimate_text(const eval::Estimate& e) {
   if (e.n == 0 || !std::isfinite(e.value)) return "-";
   return value_text(e.value) + (std::isfinite(e.error) ? " +- " + significant(e.error, 2) : "");
+}
+
+std::string signed_percent(const eval::Estimate& e) {
+  return cat(e.value < 0 ? "" : "+", fixed(e.value, 1),
+             std::isfinite(e.error) ? cat(" +- ", fixed(e.error, 1)) : "", " %");
 }
 
 std::vector<VerdictText> verdicts_of(const std::vector<RunRecord>& records) {

@@ -152,10 +152,9 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   result.json["window"] = g.train_length;
   result.json["distances"] = distances;
   set_table(result, std::move(table));
-  result.figures.push_back({"Attention", "attention", chart.title,
-                            "The band is one standard error over token pairs.", std::move(chart)});
-  result.figures.push_back(
-      {"Attention", "attention-pooled", pooled.title, scores.pooled_note, std::move(pooled)});
+  add_chart(result, "attention", std::move(chart),
+            "The band is one standard error over token pairs.");
+  add_chart(result, "attention-pooled", std::move(pooled), scores.pooled_note);
   result.figures.push_back({"Attention", "angles", fresh.title, "Share of a turn.",
                             std::vector<report::HeatMap>{std::move(fresh)}});
   return result;

@@ -10,8 +10,7 @@
 
 #include "model/timeline_model.h"
 #include "mrrope/ladder.h"
-#include "report/charts/markup.h"
-#include "report/figures.h"
+#include "report/page/html_page.h"
 
 namespace mrrope::theory {
 
@@ -43,6 +42,8 @@ nlohmann::ordered_json geometry_fields(const Geometry& geometry);
 // Lines without dots over positions or distances, with a mark at the window.
 report::LineChart curve_chart(const Geometry& geometry, std::string title, report::Axis x,
                               std::string y_label);
+void add_chart(TheoryFigure& figure, const std::string& file, report::LineChart chart,
+               const std::string& note = {});
 // A table without rows yet.
 report::DataTable new_table(std::string caption, std::vector<std::string> header,
                             std::size_t text_columns = 1, bool text_at_end = false);

@@ -14,7 +14,6 @@
 #include "eval/run/run_folder.h"
 #include "mrrope/error.h"
 #include "report/charts/chart.h"
-#include "report/figures.h"
 #include "report/page/html_page.h"
 #include "report/report.h"
 

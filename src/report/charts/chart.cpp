@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "report/charts/markup.h"
 
 namespace mrrope::report {
 
@@ -152,6 +151,24 @@ std::string value_text(double value) {
     text.erase(m + 2, 1);
   }
   return text;
+}
+
+Series with_values(Series series, std::span<const double> values, std::size_t first) {
+  for (std::size_t i = first; i < values.size(); ++i) {
+    series.points.push_back({double(i), values[i]});
+  }
+  return series;
+}
+
+Mark window_mark(std::int64_t window) {
+  return {double(window), cat("window ", length_text(window))};
+}
+
+LineChart pair_chart(std::string title, std::string y_label, Spacing spacing) {
+  return {.title = std::move(title),
+          .x = {"pair, from fast to slow"},
+          .y = {std::move(y_label), spacing},
+          .dots = false};
 }
 
 bool is_elastic(const std::string& name) { return growth_of(name) != Growth::none; }

@@ -5,6 +5,7 @@
 // with 6 digits.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -18,7 +19,7 @@ namespace mrrope::report {
 enum class Spacing { linear, log };
 
 struct Axis {
-  std::string label;
+  std::string label{};
   Spacing spacing = Spacing::linear;
   bool tokens = false;               // a length of text: ticks at powers of two, written 4k
   std::vector<double> include = {};  // values that the axis always shows
@@ -65,18 +66,26 @@ struct Series {
   std::vector<ChartPoint> points;  // x ascending
 };
 
+// With a point for each value from the first on: x is its index.
+Series with_values(Series series, std::span<const double> values, std::size_t first = 0);
+
 struct Mark {  // a vertical line
   double x = 0;
   std::string label;
 };
 
+Mark window_mark(std::int64_t window);
+
 struct LineChart {
-  std::string title;
-  Axis x, y;
-  std::vector<Series> series;
-  std::vector<Mark> marks;
+  std::string title{};
+  Axis x{}, y{};
+  std::vector<Series> series{};
+  std::vector<Mark> marks{};
   bool dots = true;  // show the points themselves
 };
+
+// Lines over the pairs of a model, without dots.
+LineChart pair_chart(std::string title, std::string y_label, Spacing spacing);
 
 enum class Shades {
   verdict,  // low is bad (red), high is good (blue)

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "report/charts/chart.h"
-#include "report/charts/markup.h"
+#include "report/page/html_page.h"
 #include "report/report_files.h"
 
 namespace mrrope::report {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "report/charts/markup.h"
+#include "report/page/html_page.h"
 #include "report/record.h"
 
 namespace mrrope::report {
