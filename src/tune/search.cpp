@@ -138,7 +138,7 @@ class Search {
     for (std::size_t i = 0; i < result_.trials.size(); ++i) {
       if (result_.trials[i].proposal.numbers == proposal.numbers) return i;
     }
-    result_.trials.push_back({proposal, {}, false, {}, {}, {}});
+    result_.trials.push_back({proposal});
     return result_.trials.size() - 1;
   }
 
@@ -213,17 +213,17 @@ class Search {
     std::vector<std::size_t> alive(result_.trials.size());
     std::iota(alive.begin(), alive.end(), 0);
     for (const Stage& stage : stages(set_)) {
-      std::map<std::size_t, std::vector<Measured>> seen;
+      std::map<std::size_t, Trial> seen;
       for (const std::size_t i : alive) {
         if (stage.halves) {
           for (const SearchText& text : set_.halves) {
             const Proposal shorter = at_length(space_, result_.trials[i].proposal, text.length);
-            seen[i].push_back(unit(shorter, text));
-            if (!seen[i].back().failed.empty()) last_failure_ = seen[i].back().failed;
+            seen[i].measured.push_back(unit(shorter, text));
           }
+          update(seen[i]);
         } else {
           while (result_.trials[i].measured.size() < stage.texts) extend(i);
-          seen[i] = result_.trials[i].measured;
+          seen[i] = result_.trials[i];
           consider(i);
         }
       }
@@ -236,49 +236,39 @@ class Search {
   // Keeps the better half. rescue: and of the others, while there is room, the best in perplexity
   // alone, the best in retrieval alone (the ends of the front), and those that are not clearly
   // worse than the best.
-  void drop(std::vector<std::size_t>& alive,
-            const std::map<std::size_t, std::vector<Measured>>& seen, bool rescue) {
-    const auto average = [&](std::size_t i, const auto& of) {
-      double sum = 0;
-      for (const Measured& m : seen.at(i)) sum += of(m);
-      return sum / double(seen.at(i).size());
+  void drop(std::vector<std::size_t>& alive, std::map<std::size_t, Trial>& seen,
+            bool rescue) const {
+    const auto by = [&](eval::Estimate Trial::*estimate, double sign) {
+      return [&seen, estimate, sign](std::size_t a, std::size_t b) {
+        return sign * (seen[a].*estimate).value < sign * (seen[b].*estimate).value;
+      };
     };
-    const auto value = [&](std::size_t i) {
-      return average(i, [&](const Measured& m) { return objective(m); });
-    };
-    std::erase_if(alive, [&](std::size_t i) { return !std::isfinite(value(i)); });
+    std::erase_if(alive, [&](std::size_t i) { return !std::isfinite(seen[i].objective.value); });
     if (alive.empty()) return;
-    std::stable_sort(alive.begin(), alive.end(),
-                     [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
+    std::stable_sort(alive.begin(), alive.end(), by(&Trial::objective, 1));
     const std::size_t most = kept(alive.size(), rescue);
-    const std::size_t half = kept(alive.size(), false);
-    std::vector<std::size_t> staying(alive.begin(), alive.begin() + std::ptrdiff_t(half));
-    const std::vector<std::size_t> others(alive.begin() + std::ptrdiff_t(half), alive.end());
+    const auto half = alive.begin() + std::ptrdiff_t(kept(alive.size(), false));
+    std::vector<std::size_t> staying(alive.begin(), half);
     const auto save = [&](std::size_t i) {
       if (staying.size() >= most) return;
       if (std::find(staying.begin(), staying.end(), i) == staying.end()) staying.push_back(i);
     };
-    if (rescue && !others.empty()) {
-      const auto least = [&](const auto& of) {
-        return *std::min_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
-          return average(a, of) < average(b, of);
-        });
-      };
-      save(least([](const Measured& m) { return m.log_perplexity(); }));
-      save(least([](const Measured& m) { return -m.retrieval(); }));
-      for (const std::size_t i : others) {
-        const eval::Estimate d = difference(seen.at(i), seen.at(alive.front()));
-        if (d.n > 1 && d.value <= 2 * d.error) save(i);
+    if (rescue && half != alive.end()) {
+      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::log_perplexity, 1)));
+      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::retrieval, -1)));
+      for (auto i = half; i != alive.end(); ++i) {
+        const eval::Estimate d = difference(seen[*i], seen[alive.front()]);
+        if (d.n > 1 && d.value <= 2 * d.error) save(*i);
       }
     }
     alive = std::move(staying);
   }
 
   // Of the objective, text by text: what a has more than b.
-  eval::Estimate difference(const std::vector<Measured>& a, const std::vector<Measured>& b) const {
+  eval::Estimate difference(const Trial& a, const Trial& b) const {
     std::vector<double> d;
-    for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
-      d.push_back(objective(a[i]) - objective(b[i]));
+    for (std::size_t i = 0; i < a.measured.size() && i < b.measured.size(); ++i) {
+      d.push_back(objective(a.measured[i]) - objective(b.measured[i]));
     }
     return eval::mean(d);
   }
@@ -292,7 +282,7 @@ class Search {
         const Trial& trial = result_.trials[i];
         const Trial& best = result_.trials[*best_];
         const std::size_t n = trial.measured.size();
-        const eval::Estimate d = difference(trial.measured, best.measured);
+        const eval::Estimate d = difference(trial, best);
         if (n > 0 && !std::isfinite(d.value)) return best.objective.value + kFailed;
         const bool worse = n >= kRaceTexts && d.value > 2 * d.error;
         if (trial.complete || worse) {
@@ -344,8 +334,7 @@ class Search {
       warp.push_back(0);
       return race(with_knots(space_, base, warp));
     });
-    const eval::Estimate gain =
-        difference(result_.trials[*best_].measured, result_.trials[family].measured);
+    const eval::Estimate gain = difference(result_.trials[*best_], result_.trials[family]);
     if (*best_ != family && !(gain.n > 1 && gain.value < -2 * gain.error)) {
       best_ = family;
       result_.path = path;

@@ -43,11 +43,11 @@ SearchSet make_search_set(const TimelineModel& model, const Space& space,
                           const SearchOptions& options);
 
 struct Trial {
-  Proposal proposal;
-  std::vector<Measured> measured;  // texts 0, 1, ... of the set; all of them: complete
+  Proposal proposal{};
+  std::vector<Measured> measured{};  // texts 0, 1, ... of the set; all of them: complete
   bool complete = false;
   // Over the texts measured.
-  eval::Estimate objective, log_perplexity, retrieval;
+  eval::Estimate objective{}, log_perplexity{}, retrieval{};
 };
 
 struct SearchResult {

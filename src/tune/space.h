@@ -34,9 +34,9 @@ struct Space {
 Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth);
 
 struct Proposal {
-  std::string name;    // in tables: "pro", "pro x1.25", "found"
-  std::string origin;  // published, given, start, refined, knots
-  MethodSpec method;   // with headroom; of one that grows also with rung step and near part
+  std::string name{};    // in tables: "pro", "pro x1.25", "found"
+  std::string origin{};  // published, given, start, refined, knots
+  MethodSpec method{};   // with headroom; of one that grows also with rung step and near part
   Ladder ladder = {};
   std::string plan = {};            // digest of its file
   std::string numbers = {};         // digest of its numbers: equal for pro and power 1
