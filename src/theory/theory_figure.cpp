@@ -6,11 +6,9 @@
 #include <limits>
 #include <map>
 #include <numbers>
-#include <optional>
 
 #include "base/text.h"
 #include "base/words.h"
-#include "core/methods.h"
 #include "mrrope/ladder.h"
 #include "report/page/html_page.h"
 #include "report/paper/paper.h"
@@ -174,7 +172,8 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
                           significant(range.slope, 5), fixed(100 * range.error, 2) + " %",
                           significant(printed, 4)});
     const int colour = 1 + int(chart.series.size()) % (report::kColours - 1);
-    chart.series.push_back(report::with_values({cat("base ", number(base)), colour, false, {}}, estimate));
+    chart.series.push_back(
+        report::with_values({cat("base ", number(base)), colour, false, {}}, estimate));
     list.push_back({{"base", base},
                     {"linear_length", range.length},
                     {"slope", range.slope},
@@ -301,7 +300,7 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
 }
 
 TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans,
-                          std::int64_t length, std::int64_t wanted) {
+                          std::int64_t length) {
   if (length == 0) length = std::int64_t(std::min(reach_of(g, plans), double(1 << 20)));
   TheoryFigure result;
   result.title = "How far similar tokens stay ahead of random ones";
@@ -312,13 +311,6 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
           "Error of a sum: below 1e-8 up to a million positions (double).\n");
   report::DataTable table = new_table(
       "Bound", {"method", "scale", "first negative m", "middle: variation", "middle: spread"});
-  if (wanted > 0) {
-    table.header.push_back(cat("least scale for ", length_text(wanted)));
-    const auto base = smallest_base(g, wanted);
-    result.words += cat("Least base of the untouched model for ", length_text(wanted), ": ",
-                        base ? significant(*base, 6) : std::string("none up to 1e12"), ".\n");
-    result.json["least_base"] = base ? ordered_json(*base) : ordered_json();
-  }
   report::LineChart whole =
       curve_chart(g, "B(m), all pairs", {"distance m", report::Spacing::log, true}, "B(m)");
   report::LineChart middle = whole;
@@ -338,22 +330,11 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
     table.rows.push_back({c.name, number(plan.extension().scale),
                           negative ? cat(*negative) : cat("none below ", length),
                           significant(o.variation, 5), significant(o.spread, 4)});
-    ordered_json entry = {{"method", c.name},
-                          {"scale", plan.extension().scale},
-                          {"first_negative", negative ? ordered_json(*negative) : ordered_json()},
-                          {"middle_variation", o.variation},
-                          {"middle_spread", o.spread}};
-    if (wanted > 0) {
-      std::optional<double> least;
-      const Method& method = method_row(plan.extension().method);
-      const bool scales = method.reach != Reach::unchanged && !method.info.takes_lists;
-      if (scales) least = smallest_scale(g, plan.extension(), wanted);
-      table.rows.back().push_back(!scales ? "takes no scale"
-                                  : least ? significant(*least, 5)
-                                          : "none up to 4096");
-      entry["least_scale"] = least ? ordered_json(*least) : ordered_json();
-    }
-    list.push_back(std::move(entry));
+    list.push_back({{"method", c.name},
+                    {"scale", plan.extension().scale},
+                    {"first_negative", negative ? ordered_json(*negative) : ordered_json()},
+                    {"middle_variation", o.variation},
+                    {"middle_spread", o.spread}});
     whole.series.push_back(with_values(palette.series(c.name), sum, 1));
     middle.series.push_back(with_values(palette.series(c.name), part, 1));
   }

@@ -82,10 +82,9 @@ struct NamedLadder {
 TheoryFigure distance_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders,
                              std::int64_t length);
 
-// The sum of cosines, and where it turns negative. length 0: as far as the plans reach. reach: also
-// find the smallest scale and base that reach this length; 0: do not.
+// The sum of cosines, and where it turns negative. length 0: as far as the plans reach.
 TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
-                          std::int64_t length, std::int64_t reach);
+                          std::int64_t length);
 
 // Where the sum of cosines first turns negative, against the scale: one group per scale, with
 // the same names in each. Scales ascend. length: positions to search.

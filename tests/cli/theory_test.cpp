@@ -26,11 +26,9 @@ json json_of(const std::string& arguments) {
 using test::contains;
 
 TEST(TheoryCommand, Bound) {
-  const json j = json_of("theory bound llama2 --methods none,pro --scale 16 --reach 16k");
+  const json j = json_of("theory bound llama2 --methods none,pro --scale 16");
   EXPECT_EQ(j["plans"][0]["first_negative"], 1707);
   EXPECT_EQ(j["plans"][1]["first_negative"], 14239);
-  EXPECT_GT(j["plans"][1]["least_scale"].get<double>(), 16);
-  EXPECT_GT(j["least_base"].get<double>(), 10000);
 }
 
 // docs/near-far.md shows the second picture of this command.
