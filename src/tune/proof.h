@@ -20,25 +20,19 @@
 
 namespace mrrope::tune {
 
-struct ProofOptions {
-  std::vector<double> depths = {5, 15, 25, 35, 45, 55, 65, 75, 85, 95};
-  std::size_t needles = 20;  // per depth; 0: none, and perplexity alone decides
-  std::uint64_t seed = 1;    // of words and numbers
-  eval::NeedleForm form;
-  std::int64_t batch = 2048;
-};
+constexpr std::size_t kProofNeedles = 20;  // per depth, if nothing else is asked for
 
 // One published method compared with the found plan.
 struct ProofRow {
-  std::string method;
-  std::vector<eval::Estimate> perplexity;  // one per length
+  std::string method{};
+  std::vector<eval::Estimate> perplexity{};  // one per length
   // The found plan's above this one's, in percent, paired; one per length.
-  std::vector<eval::Estimate> difference;
-  eval::Estimate found;              // share of needles
-  eval::Estimate needle_difference;  // the found plan's share minus this one's, paired
-  bool lower_perplexity = false;     // the found plan's is, at every length from the window on
-  bool as_many_needles = false;      // as the found plan
-  std::string against;               // why it rivals the found plan; empty: it does not
+  std::vector<eval::Estimate> difference{};
+  eval::Estimate found{};              // share of needles
+  eval::Estimate needle_difference{};  // the found plan's share minus this one's, paired
+  bool lower_perplexity = false;       // the found plan's is, at every length from the window on
+  bool as_many_needles = false;        // as the found plan
+  std::string against{};               // why it rivals the found plan; empty: it does not
 };
 
 struct Proof {
@@ -51,10 +45,11 @@ struct Proof {
   std::string recommended;  // a row, if it is not
 };
 
-// Runs what the folders `ppl` and `needle` do not have yet. tuned.name is its row.
-// weight: of needles against log-perplexity, for recommending a published method.
+// Runs what the folders `ppl` and `needle` do not have yet. tuned.name is its row. needles: their
+// form, and samples per depth (0: none, and perplexity alone decides); lengths and depths are those
+// of the proof. weight: of needles against log-perplexity, for recommending a published method.
 Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
-            const std::vector<eval::Document>& held_out, const ProofOptions& options, double weight,
+            const std::vector<eval::Document>& held_out, eval::NeedleOptions needles, double weight,
             eval::RunFolder& ppl, eval::RunFolder& needle, eval::Progress& progress);
 
 // From results alone.
