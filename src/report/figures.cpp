@@ -73,7 +73,9 @@ ChartPoint point_of(double x, const eval::Estimate& e) {
 }
 
 // Mean over tasks where each has a value, with the errors of independent tasks.
-eval::Estimate mean_over_tasks(const std::vector<const eval::ResultRow*>& rows) {
+eval::Estimate mean_over_tasks(const std::vector<const eval::ResultRow*>& rows, std::size_t tasks) {
+  if (tasks == 1) return rows.front()->estimate;
+  if (rows.size() != tasks) return {};
   double sum = 0;
   double variance = 0;
   std::size_t n = 0;
@@ -244,11 +246,18 @@ class FigureMaker {
     return int(eval::tasks().size());
   }
 
-  std::string titled(const std::string& title, const RunGroup& group) const {
-    std::size_t same = 0;
-    for (const RunGroup& g : groups_) same += g.front().task == group.front().task ? 1 : 0;
-    if (several_models_) return cat(group.front().model, ": ", title);
-    return same > 1 ? cat(group.front().name, ": ", title) : title;
+  // run: of its group, the one that a figure is of; nullptr: all of them.
+  std::string titled(const std::string& title, const RunGroup& group,
+                     const RunRecord* run = nullptr) const {
+    const RunRecord& first = group.front();
+    const auto same = std::count_if(groups_.begin(), groups_.end(), [&](const RunGroup& g) {
+      return g.front().task == first.task;
+    });
+    const std::string before = several_models_ ? first.model + ": "
+                               : same > 1      ? first.name + ": "
+                                               : "";
+    const bool named = run != nullptr && group.runs.size() > 1;
+    return cat(before, title, named ? cat(" (", run->name, ")") : "");
   }
 
   std::string file_for(const std::string& wish) {
@@ -279,14 +288,10 @@ class FigureMaker {
       const std::vector<std::string> tasks = distinct(rows, task_of);
       // One length makes no line; a study of parameters has charts of its own.
       if (rows.empty() || (lengths < 2 && (!info.logarithmic || has_studies(group)))) continue;
-      LineChart chart;
-      chart.title = titled(info.title, group);
-      chart.x = {"tokens", Spacing::log, true};
-      chart.y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear, false};
+      LineChart chart{.title = titled(info.title, group),
+                      .x = {"tokens", Spacing::log, true},
+                      .y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear}};
       if (group.front().window > 0) chart.marks = {window_mark(group.front().window)};
-      std::string note = info.note;
-      if (tasks.size() > 1)
-        note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       for (const std::string& name : distinct(rows, name_of)) {
         Series s = colours_.series(name);
         std::map<std::int64_t, std::vector<const eval::ResultRow*>> at;
@@ -294,18 +299,15 @@ class FigureMaker {
           if (r.name == name) at[r.row->length].push_back(r.row);
         }
         for (const auto& [length, list] : at) {
-          const bool complete = list.size() == tasks.size();
-          const eval::Estimate e = tasks.size() == 1 ? list.front()->estimate
-                                   : complete        ? mean_over_tasks(list)
-                                                     : eval::Estimate();
-          s.points.push_back(point_of(double(length), e));
+          s.points.push_back(point_of(double(length), mean_over_tasks(list, tasks.size())));
         }
         chart.series.push_back(std::move(s));
       }
-      const bool shares = !info.logarithmic && within(chart, 0, 1);
-      if (shares) chart.y.include = {0, 1};
+      if (!info.logarithmic && within(chart, 0, 1)) chart.y.include = {0, 1};
       if (values_of(chart) == std::exchange(before, values_of(chart))) continue;  // says the same
-      add(section_of(group.front().task), cat(group.front().task, "-", metric), note,
+      add(section_of(group.front().task), cat(group.front().task, "-", metric),
+          tasks.size() == 1 ? info.note
+                            : cat("Mean over ", tasks.size(), " tasks, where all have a value."),
           std::move(chart));
     }
   }
@@ -320,9 +322,8 @@ class FigureMaker {
       for (const auto& [varied, studies] : by_parameters) {
         const std::string section = section_of(run.task);
         const std::string file = cat(run.task, "-by-", names_of(varied));
-        std::string title =
-            titled(cat("Perplexity at ", length_text(length), " by ", names_of(varied)), group);
-        if (group.runs.size() > 1) title += cat(" (", run.name, ")");
+        const std::string title = titled(
+            cat("Perplexity at ", length_text(length), " by ", names_of(varied)), group, &run);
         if (varied.size() == 2) {
           std::vector<HeatMap> maps;
           for (const Study& study : studies) maps.push_back(parameter_map(study));
@@ -331,19 +332,16 @@ class FigureMaker {
                           std::move(maps)});
           continue;
         }
-        LineChart chart;
-        chart.title = title;
-        chart.x = {std::string(varied.front()->name), Spacing::linear, false};
-        chart.y = {"perplexity", Spacing::log, false};
+        LineChart chart{.title = title,
+                        .x = {std::string(varied.front()->name)},
+                        .y = {"perplexity", Spacing::log}};
         for (const Study& study : studies) {
           Series s = colours_.series(study.name);
           for (const auto& [spec, row] : study.points) {
             s.points.push_back(
                 point_of(*value_of(spec.parameters, *varied.front()), row->estimate));
           }
-          std::stable_sort(s.points.begin(), s.points.end(),
-                           [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
-          chart.series.push_back(std::move(s));
+          chart.series.push_back(by_x(std::move(s)));
         }
         add(section, file, "Lower is better. The band is one standard error over documents.",
             std::move(chart));
@@ -359,12 +357,11 @@ class FigureMaker {
       if (r.verdicts.empty() || r.methods.size() < 2) continue;
       const std::string reference = verdicts_of({*run}).front().method;
       if (reference.empty()) continue;
-      LineChart chart;
-      chart.title = titled(cat("Difference from ", reference, ", paired"), group);
-      if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
-      chart.x = {"tokens", Spacing::log, true};
-      chart.y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}};
-      chart.marks = {window_mark(r.window)};
+      LineChart chart{
+          .title = titled(cat("Difference from ", reference, ", paired"), group, run),
+          .x = {"tokens", Spacing::log, true},
+          .y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}},
+          .marks = {window_mark(r.window)}};
       for (const eval::MethodRow& method : r.methods) {
         if (method.method == reference) continue;
         Series s = colours_.series(method.method);
@@ -450,8 +447,7 @@ class FigureMaker {
     for (const RunRecord* run : group.runs) {
       for (Figure& f : search_figures(*run)) {
         auto& chart = std::get<LineChart>(f.content);
-        chart.title = titled(chart.title, group);
-        if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
+        chart.title = titled(chart.title, group, run);
         add(f.section, f.file, f.note, std::move(chart));
       }
     }
@@ -459,23 +455,24 @@ class FigureMaker {
 
   // Factor per pair of every plan, one chart per model.
   void plans() {
-    std::map<std::string, std::vector<const RunRecord*>> by_model;
-    std::vector<std::string> order;
+    std::vector<std::vector<const RunRecord*>> models;
     for (const RunGroup& g : groups_) {
       for (const RunRecord* run : g.runs) {
-        if (by_model[run->model_digest].empty()) order.push_back(run->model_digest);
-        by_model[run->model_digest].push_back(run);
+        auto at = std::find_if(models.begin(), models.end(), [&](const auto& runs) {
+          return runs.front()->model_digest == run->model_digest;
+        });
+        if (at == models.end()) at = models.emplace(at);
+        at->push_back(run);
       }
     }
-    for (const std::string& digest : order) {
-      const RunRecord& first = *by_model[digest].front();
+    for (const std::vector<const RunRecord*>& runs : models) {
+      const std::string model = several_models_ ? runs.front()->model + ": " : "";
       LineChart chart =
-          pair_chart(cat(several_models_ ? first.model + ": " : "", "Factor per pair"),
-                     "divisor of the angle per position", Spacing::log);
+          pair_chart(model + "Factor per pair", "divisor of the angle per position", Spacing::log);
       std::set<std::string> seen;
       std::map<std::string, int> names;
       std::optional<Boundaries> middle;
-      for (const RunRecord* run : by_model[digest]) {
+      for (const RunRecord* run : runs) {
         for (const RecordedMethod& m : run->methods) {
           if (!m.numbers || !seen.insert(m.plan + "\n" + m.method).second) continue;
           const std::string name =
@@ -489,7 +486,7 @@ class FigureMaker {
         chart.marks = {{double(middle->low), cat("low ", middle->low)},
                        {double(middle->high), cat("high ", middle->high)}};
       }
-      add("Plans", cat("plans"),
+      add("Plans", "plans",
           "Pairs left of low turn as trained; pairs right of high are slowed in full; methods "
           "differ in between. An elastic plan is shown at its last rung.",
           std::move(chart));

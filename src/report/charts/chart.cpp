@@ -160,6 +160,12 @@ Series with_values(Series series, std::span<const double> values, std::size_t fi
   return series;
 }
 
+Series by_x(Series series) {
+  std::stable_sort(series.points.begin(), series.points.end(),
+                   [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+  return series;
+}
+
 Mark window_mark(std::int64_t window) {
   return {double(window), cat("window ", length_text(window))};
 }

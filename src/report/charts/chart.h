@@ -69,6 +69,9 @@ struct Series {
 // With a point for each value from the first on: x is its index.
 Series with_values(Series series, std::span<const double> values, std::size_t first = 0);
 
+// With its points in the order of x.
+Series by_x(Series series);
+
 struct Mark {  // a vertical line
   double x = 0;
   std::string label;
