@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/record.h"
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -10,6 +8,7 @@
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "formats/plan_file.h"
+#include "report/report.h"
 
 namespace mrrope::report {
 

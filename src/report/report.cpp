@@ -10,8 +10,6 @@
 #include "base/words.h"
 #include "eval/results/result_table.h"
 #include "eval/score/answer_text.h"
-#include "report/paper/paper.h"
-#include "report/report_files.h"
 
 namespace mrrope::report {
 

@@ -11,7 +11,7 @@
 #include "base/words.h"
 #include "mrrope/ladder.h"
 #include "report/page/html_page.h"
-#include "report/paper/paper.h"
+#include "report/report.h"
 #include "theory/curves.h"
 
 namespace mrrope::theory {

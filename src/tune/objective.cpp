@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/objective.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 #include "base/text.h"
 #include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
+#include "tune/search.h"
 
 namespace mrrope::tune {
 

@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "report/charts/chart.h"
 #include "report/page/html_page.h"
-#include "report/report_files.h"
 
 namespace mrrope::report {
 

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "mrrope/version.h"
-#include "report/report_files.h"
 
 namespace mrrope::report {
 

@@ -11,6 +11,17 @@
 
 #include "report/charts/chart.h"
 
+// Files that are part of the program: CMake turns each into a string (mrrope_embed).
+namespace mrrope::embedded {
+
+extern const char* const chart_css;
+extern const char* const page_css;
+extern const char* const page_js;
+extern const char* const terms_json;
+extern const char* const paper_json;  // data/paper.json
+
+}  // namespace mrrope::embedded
+
 namespace mrrope::report {
 
 // Safe between tags and in quoted attributes: & < > " ' become entities; what is not UTF-8 and

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/paper/paper.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,7 +7,6 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "report/report.h"
-#include "report/report_files.h"
 
 namespace mrrope::report {
 

@@ -6,7 +6,6 @@
 #include "mrrope/version.h"
 #include "report/charts/chart.h"
 #include "report/page/html_page.h"
-#include "report/report_files.h"
 #include "serve/api/service.h"
 #include "serve/serve_files.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/objective.h"
+#include "tune/search.h"
 
 #include <gtest/gtest.h>
 
