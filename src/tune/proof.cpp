@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/proof.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "mrrope/error.h"
+#include "tune/search.h"
 
 namespace mrrope::tune {
 

@@ -299,7 +299,7 @@ class Search {
 
   // From the best member of the family; then, if passes are left, again from where that led.
   void refine_family() {
-    Box box{space_.lower, space_.upper, space_.step};
+    std::vector<SearchAxis> axes = space_.axes;
     for (int round = 0; round < 2; ++round) {
       std::optional<std::size_t> from;
       for (std::size_t i = 0; i < result_.trials.size(); ++i) {
@@ -309,13 +309,13 @@ class Search {
       }
       if (!from) return;
       bool spent = false;
-      refine(box, *result_.trials[*from].proposal.point, [&](const Point& point) {
+      refine(axes, *result_.trials[*from].proposal.point, [&](const Point& point) {
         const auto value = race(proposal_at(space_, point, "refined"));
         spent = !value;
         return value;
       });
       if (spent) return;
-      for (double& step : box.step) step /= 2;
+      for (SearchAxis& axis : axes) axis.step /= 2;
     }
   }
 
@@ -326,14 +326,13 @@ class Search {
     const std::vector<SearchResult::Step> path = result_.path;
     const std::size_t n = kStretches - 1;
     const std::vector<double> zero(n, 0.0);
-    const Box box{std::vector<double>(n, -1.0), std::vector<double>(n, 1.0),
-                  std::vector<double>(n, 0.3)};
-    refine(box, zero, [&](const Point& free) -> std::optional<double> {
-      if (free == zero) return result_.trials[family].objective.value;
-      std::vector<double> warp = free;
-      warp.push_back(0);
-      return race(with_knots(space_, base, warp));
-    });
+    refine(std::vector<SearchAxis>(n, {-1.0, 1.0, 0.3}), zero,
+           [&](const Point& free) -> std::optional<double> {
+             if (free == zero) return result_.trials[family].objective.value;
+             std::vector<double> warp = free;
+             warp.push_back(0);
+             return race(with_knots(space_, base, warp));
+           });
     const eval::Estimate gain = difference(result_.trials[*best_], result_.trials[family]);
     if (*best_ != family && !(gain.n > 1 && gain.value < -2 * gain.error)) {
       best_ = family;

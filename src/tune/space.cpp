@@ -152,43 +152,40 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   const double width = defaults.high - defaults.low;
   const double pairs = std::max(1.0, std::round(last / 16));  // a step along a boundary
 
-  Space space{geometry, ctx, growth, {}, {}, {}, {}, {}};
-  const auto axis = [&](double lower, double upper, double step, double start_lower,
-                        double start_upper) {
-    space.lower.push_back(lower);
-    space.upper.push_back(upper);
-    space.step.push_back(step);
-    space.start_lower.push_back(std::max(lower, start_lower));
-    space.start_upper.push_back(std::min(upper, start_upper));
-  };
-  axis(-1.5, 2.5, 0.4, -1, 1.25);
+  const double times = double(ctx) / double(geometry.train_length);
+
+  Space space{geometry, ctx, growth};
   if (growth == Growth::far) {
     // Far keys can do without their fast pairs: down to a middle at the first pair, which is nearly
-    // position interpolation.
-    axis(0, defaults.low + width / 2, 2 * pairs, 0, defaults.low + width / 8);
-    axis(1, std::min(last, defaults.high + 0.6 * width), 2 * pairs, defaults.high / 4.0,
-         defaults.high + width / 8);
-    axis(0, 0.15, 0.02, 0, 0.05);
-    axis(1, 3, 0.2, 1, 2);
-    // Up to a few windows one rung may be best.
-    const double times = double(ctx) / double(geometry.train_length);
-    axis(1.05, times <= kFewWindows ? std::max(1.6, times) : 1.6, 0.08, 1.1, 1.4);
-    axis(1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375);
-    return space;
+    // position interpolation. Up to a few windows one rung may be best.
+    space.axes = {{-1.5, 2.5, 0.4, -1, 1.25},
+                  {0, defaults.low + width / 2, 2 * pairs, 0, defaults.low + width / 8},
+                  {1, std::min(last, defaults.high + 0.6 * width), 2 * pairs, defaults.high / 4.0,
+                   defaults.high + width / 8},
+                  {0, 0.15, 0.02, 0, 0.05},
+                  {1, 3, 0.2, 1, 2},
+                  {1.05, times <= kFewWindows ? std::max(1.6, times) : 1.6, 0.08, 1.1, 1.4},
+                  {1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375}};
+  } else {
+    space.axes = {{-1.5, 2.5, 0.4, -1, 1.25},
+                  {std::max(0.0, defaults.low - width / 2), defaults.low + width / 2, pairs,
+                   defaults.low - width / 8, defaults.low + width / 8},
+                  {defaults.high - 0.4 * width, std::min(last, defaults.high + 0.6 * width), pairs,
+                   defaults.high - width / 8, defaults.high + width / 8},
+                  {0, 0.15, 0.02, 0.03, 0.09},
+                  {1, 2, 0.1, 1, 1.35}};
+    if (growth == Growth::elastic) space.axes.push_back({1.05, 1.6, 0.08, 1.1, 1.4});
   }
-  axis(std::max(0.0, defaults.low - width / 2), defaults.low + width / 2, pairs,
-       defaults.low - width / 8, defaults.low + width / 8);
-  axis(defaults.high - 0.4 * width, std::min(last, defaults.high + 0.6 * width), pairs,
-       defaults.high - width / 8, defaults.high + width / 8);
-  axis(0, 0.15, 0.02, 0.03, 0.09);
-  axis(1, 2, 0.1, 1, 1.35);
-  if (growth == Growth::elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
+  for (SearchAxis& axis : space.axes) {
+    axis.start_lower = std::max(axis.lower, axis.start_lower);
+    axis.start_upper = std::min(axis.upper, axis.start_upper);
+  }
   return space;
 }
 
 Proposal proposal_at(const Space& space, Point point, const std::string& origin) {
   for (std::size_t i = 0; i < point.size(); ++i) {
-    point[i] = std::clamp(point[i], space.lower[i], space.upper[i]);
+    point[i] = std::clamp(point[i], space.axes[i].lower, space.axes[i].upper);
   }
   const Boundaries b = boundaries_at(space, point);
   MethodSpec method{.name = "power"};
@@ -283,7 +280,7 @@ Proposal from_plan(const Space& space, const Ladder& ladder) {
 
 std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t seed) {
   // Powers of the positive root of x^(d+1) = x + 1: the generalised golden ratio.
-  const std::size_t d = space.lower.size();
+  const std::size_t d = space.axes.size();
   double root = 2;
   for (int i = 0; i < 100; ++i) root = std::pow(1 + root, 1 / double(d + 1));
   Random random(seed);
@@ -295,7 +292,8 @@ std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t s
     for (std::size_t i = 0; i < d; ++i) {
       at[i] += std::pow(root, -double(i + 1));
       at[i] -= std::floor(at[i]);
-      point[i] = space.start_lower[i] + at[i] * (space.start_upper[i] - space.start_lower[i]);
+      const SearchAxis& axis = space.axes[i];
+      point[i] = axis.start_lower + at[i] * (axis.start_upper - axis.start_lower);
     }
     points.push_back(std::move(point));
   }
@@ -328,22 +326,24 @@ Proposal with_knots(const Space& space, const Proposal& base, const std::vector<
   return propose(space, cat(describe(base), ", ", warp.size(), " knots"), "knots", method);
 }
 
-void refine(const Box& box, std::vector<double> start,
+void refine(const std::vector<SearchAxis>& axes, std::vector<double> start,
             const std::function<std::optional<double>(const std::vector<double>&)>& f) {
   const std::size_t n = start.size();
-  std::vector<double> step(n);
-  std::vector<double> tolerance(n);
+  std::vector<double> lower, upper, step, tolerance;
   for (std::size_t i = 0; i < n; ++i) {
-    start[i] = std::clamp(start[i], box.lower[i], box.upper[i]);
-    step[i] = std::min(box.step[i], 0.45 * (box.upper[i] - box.lower[i]));  // BOBYQA needs room
-    tolerance[i] = kLastStep * step[i];
+    const SearchAxis& axis = axes[i];
+    start[i] = std::clamp(start[i], axis.lower, axis.upper);
+    lower.push_back(axis.lower);
+    upper.push_back(axis.upper);
+    step.push_back(std::min(axis.step, 0.45 * (axis.upper - axis.lower)));  // BOBYQA needs room
+    tolerance.push_back(kLastStep * step[i]);
   }
   const std::unique_ptr<nlopt_opt_s, void (*)(nlopt_opt)> optimiser(
       nlopt_create(NLOPT_LN_BOBYQA, unsigned(n)), nlopt_destroy);
   if (!optimiser) throw Error(ErrorKind::out_of_memory, "no memory for the local search");
   Call c{f, optimiser.get(), nullptr, 0};
-  nlopt_set_lower_bounds(c.optimiser, box.lower.data());
-  nlopt_set_upper_bounds(c.optimiser, box.upper.data());
+  nlopt_set_lower_bounds(c.optimiser, lower.data());
+  nlopt_set_upper_bounds(c.optimiser, upper.data());
   nlopt_set_initial_step(c.optimiser, step.data());
   nlopt_set_xtol_abs(c.optimiser, tolerance.data());
   nlopt_set_min_objective(c.optimiser, call, &c);

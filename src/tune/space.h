@@ -19,15 +19,18 @@ namespace mrrope::tune {
 enum Parameter : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep, kNear };
 using Point = std::vector<double>;
 
+struct SearchAxis {
+  double lower, upper;
+  double step;  // of the first moves of a local search
+  // The start is spread over this part only, near the published methods; most of the rest is bad.
+  double start_lower = lower, start_upper = upper;
+};
+
 struct Space {
   Geometry geometry;
   std::int64_t ctx = 0;  // the wanted length
   Growth growth = Growth::none;
-  // One entry per coordinate: five, for a ladder six, with a near part seven.
-  Point lower, upper;
-  Point step;  // of the first moves of a local search
-  // The start is spread over this part only, near the published methods; most of the rest is bad.
-  Point start_lower, start_upper;
+  std::vector<SearchAxis> axes = {};  // five, for a ladder six, with a near part seven
 };
 
 // Throws Error (usage) if ctx fits in the window, or the geometry has no middle to extend.
@@ -74,13 +77,10 @@ Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ct
 // need several times as many. It also respects bounds, takes a step size for each axis and draws no
 // random numbers. Its first steps cross several stairs along the boundaries, so that the staircase
 // looks smooth; it ends when a step is a fraction of that.
-struct Box {
-  std::vector<double> lower, upper, step;
-};
-
+//
 // Calls f until the search converges or f returns nullopt. Values must be finite. f keeps track of
 // the best. Throws Error (failed) if NLopt reports a failure of its own.
-void refine(const Box& box, std::vector<double> start,
+void refine(const std::vector<SearchAxis>& axes, std::vector<double> start,
             const std::function<std::optional<double>(const std::vector<double>&)>& f);
 
 }  // namespace mrrope::tune

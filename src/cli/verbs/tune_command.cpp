@@ -17,7 +17,6 @@
 #include "eval/text/documents.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
-#include "tune/proof.h"
 #include "tune/search.h"
 
 namespace mrrope::cli {

@@ -39,8 +39,8 @@ TEST(Space, HoldsEveryPublishedMethodTwice) {
 
 TEST(Space, BetasOfAPointGiveItsBoundaries) {
   const Space space = make_space(tiny(), 8192, Growth::none);
-  for (double low = space.lower[kLow]; low <= space.upper[kLow]; ++low) {
-    for (double high = space.lower[kHigh]; high <= space.upper[kHigh]; ++high) {
+  for (double low = space.axes[kLow].lower; low <= space.axes[kLow].upper; ++low) {
+    for (double high = space.axes[kHigh].lower; high <= space.axes[kHigh].upper; ++high) {
       const Proposal p = proposal_at(space, {0.5, low, high, 0.07, 1.1}, "start");
       const Boundaries b = p.ladder.rungs().back().plan.boundaries();
       EXPECT_EQ(b.low, std::lround(low));
@@ -137,12 +137,12 @@ TEST(Space, SpreadStaysInTheBoundsAndDependsOnTheSeed) {
   ASSERT_EQ(a.size(), 50u);
   EXPECT_EQ(a, spread(space, 50, 1));
   EXPECT_NE(a, spread(space, 50, 2));
-  for (std::size_t i = 0; i < space.lower.size(); ++i) {
+  for (std::size_t i = 0; i < space.axes.size(); ++i) {
     int upper_half = 0;
     for (const Point& p : a) {
-      EXPECT_GE(p[i], space.lower[i]);
-      EXPECT_LE(p[i], space.upper[i]);
-      upper_half += p[i] > (space.start_lower[i] + space.start_upper[i]) / 2;
+      EXPECT_GE(p[i], space.axes[i].lower);
+      EXPECT_LE(p[i], space.axes[i].upper);
+      upper_half += p[i] > (space.axes[i].start_lower + space.axes[i].start_upper) / 2;
     }
     EXPECT_NEAR(upper_half, 25, 5) << "axis " << i;
   }
