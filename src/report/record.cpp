@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -81,17 +82,19 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
                                     record.units >= record.table.expected_units);
 }
 
-void set_problem(RunRecord& record, const std::exception& error) {
-  record.problem = error.what();
-  if (const auto* known = dynamic_cast<const Error*>(&error)) record.problem_kind = known->kind();
-}
-
-RunRecord named_record(const fs::path& folder) {
+// What `read` makes of a folder; what it throws becomes the problem of the record.
+RunRecord read_safely(const fs::path& folder, const std::function<void(RunRecord&)>& read) {
   RunRecord record;
   record.folder = folder.string();
   fs::path plain = folder.lexically_normal();
   if (!plain.has_filename()) plain = plain.parent_path();
   record.name = plain.filename().string();
+  try {
+    read(record);
+  } catch (const std::exception& error) {
+    record.problem = error.what();
+    if (const auto* known = dynamic_cast<const Error*>(&error)) record.problem_kind = known->kind();
+  }
   return record;
 }
 
@@ -129,18 +132,14 @@ bool take_shard(std::vector<ShardGroup>& groups, const fs::path& folder) {
 }
 
 RunRecord read_shards(const ShardGroup& group) {
-  RunRecord record = named_record(group.folders.front());
-  if (group.folders.size() > 1)
-    record.name += cat(" and ", group.folders.size() - 1, " more shards");
-  try {
+  return read_safely(group.folders.front(), [&](RunRecord& record) {
+    const std::size_t others = group.folders.size() - 1;
+    if (others > 0) record.name += cat(" and ", others, " more shards");
     eval::JoinedRun joined = eval::join_shards(group.folders);
     read_into(record, std::move(joined.recorded), joined.missing.empty());
     record.table.notes.insert(record.table.notes.end(), joined.missing.begin(),
                               joined.missing.end());
-  } catch (const std::exception& e) {
-    set_problem(record, e);
-  }
-  return record;
+  });
 }
 
 }  // namespace
@@ -162,14 +161,10 @@ std::int64_t count_at(const ordered_json& object, const char* key) {
 }
 
 RunRecord read_record(const fs::path& folder) {
-  RunRecord record = named_record(folder);
-  try {
+  return read_safely(folder, [&](RunRecord& record) {
     std::error_code error;
     read_into(record, eval::read_run(folder), fs::exists(folder / "results.json", error));
-  } catch (const std::exception& e) {
-    set_problem(record, e);
-  }
-  return record;
+  });
 }
 
 RunRecord record_of(ordered_json run, eval::ResultTable table) {

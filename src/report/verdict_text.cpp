@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "core/methods.h"
 #include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
@@ -21,8 +22,8 @@ std::string plural(std::size_t n, const std::string& one) {
   return n == 1 ? "1 " + one : cat(n, " ", one, "s");
 }
 
-std::string percent_text(double value, int digits) {
-  return fixed(value, std::abs(value) < 100 ? digits : 0) + " %";
+std::string percent_text(double value) {
+  return fixed(value, std::abs(value) < 100 ? 1 : 0) + " %";
 }
 
 struct Best {
@@ -89,9 +90,7 @@ std::string method_argument(const RunRecord& record, const std::string& name) {
 std::vector<std::string> comparisons_of(const Best& best) {
   const eval::ResultTable& r = best.run->table;
   const std::string& own = r.methods[best.method].method;
-  std::string better;
-  std::string worse;
-  std::string open;
+  std::vector<std::string> better, worse, open;
   for (const eval::Comparison& c : r.comparisons) {
     if (c.length != best.good_to || (c.a != own && c.b != own)) continue;
     const std::string& other = c.a == own ? c.b : c.a;
@@ -99,18 +98,17 @@ std::vector<std::string> comparisons_of(const Best& best) {
     // By how much the other is worse.
     const double log =
         c.a == own ? -c.difference.mean_difference.value : c.difference.mean_difference.value;
-    const std::string text =
-        cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log), 1), ", p ",
-            c.corrected_p < 0.001 ? std::string("< 0.001") : fixed(c.corrected_p, 3), ")");
-    std::string& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
-    list += (list.empty() ? "" : ", ") + text;
+    auto& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
+    list.push_back(cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log)), ", p ",
+                       c.corrected_p < 0.001 ? "< 0.001" : fixed(c.corrected_p, 3), ")"));
   }
   std::vector<std::string> out;
-  if (!better.empty()) out.push_back(cat("It is significantly better than ", better, "."));
-  if (!worse.empty()) {
-    out.push_back(cat("It is significantly worse than ", worse, ", but holds further."));
-  }
-  if (!open.empty()) out.push_back(cat("It is not significantly different from ", open, "."));
+  const auto say = [&](const char* what, const std::vector<std::string>& list, const char* end) {
+    if (!list.empty()) out.push_back(cat("It is ", what, joined(list, ", "), end));
+  };
+  say("significantly better than ", better, ".");
+  say("significantly worse than ", worse, ", but holds further.");
+  say("not significantly different from ", open, ".");
   if (!out.empty()) {
     out.push_back(
         "Percentages say how far the other perplexity is above its own, paired over documents; "
@@ -156,17 +154,16 @@ void add_next_steps(VerdictText& text, const Best& best, const eval::Verdict& ve
   const std::string model = model_argument(*best.run);
   const std::string method = method_argument(*best.run, text.method);
   const std::string ctx = length_text(text.good_to);
-  if (method.empty()) {
-    text.next.push_back({"Use it", cat("mrrope serve ", model, " --plan PLAN.json --ctx ", ctx)});
-    return;
-  }
-  if (is_elastic(text.method) || is_auto(bare_name(text.method))) {
-    text.next.push_back({"Use it", cat("mrrope serve ", model, " ", method, " --ctx ", ctx)});
+  const bool grows = is_elastic(text.method) || is_auto(bare_name(text.method));
+  if (method.empty() || grows) {
+    text.next.push_back(
+        {"Use it", cat("mrrope serve ", model, " ", method.empty() ? "--plan PLAN.json" : method,
+                       " --ctx ", ctx)});
   } else {
     text.next.push_back({"Use it", cat("mrrope export ", model, " ", method, " --ctx ", ctx,
                                        " -o extended-", ctx, ".gguf")});
   }
-  if (verdict.to_the_end) {
+  if (!method.empty() && verdict.to_the_end) {
     const std::string longer = length_text(2 * text.good_to);
     text.next.push_back({"Measure further", cat("mrrope eval ppl ", model, " ", method, " --ctx ",
                                                 longer, " -o ppl-", longer)});

@@ -237,8 +237,7 @@ AttentionPlaces draw_places(const Geometry& g, const std::vector<LayerHeads>& la
   out.tokens = tokens;
   out.distances = distances_to(farthest(tokens), g.train_length);
   out.places = draw(out.distances, tokens);
-  out.inside_distances = distances_to(farthest(g.train_length), g.train_length);
-  out.inside = draw(out.inside_distances, g.train_length);
+  out.inside = draw(distances_to(farthest(g.train_length), g.train_length), g.train_length);
   return out;
 }
 

@@ -106,9 +106,7 @@ struct AttentionPlaces {
   std::int64_t tokens = 0;
   std::vector<std::int64_t> distances;
   std::vector<PairPlace> places;  // request.pairs of each distance
-  // The same inside the window, for the unmodified model.
-  std::vector<std::int64_t> inside_distances;
-  std::vector<PairPlace> inside;
+  std::vector<PairPlace> inside;  // the same inside the window, for the unmodified model
 };
 AttentionPlaces draw_places(const Geometry& geometry, const std::vector<LayerHeads>& layers,
                             std::int64_t tokens, const AttentionRequest& request);

@@ -39,8 +39,10 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
   }
   std::size_t written = 0;
   for (const report::Figure& f : figures) {
-    for (const auto& [number, svg] : svg_files(f)) {
-      write_output((fs::path(folder) / cat(f.file, number, ".svg")).string(), svg);
+    std::size_t number = 0;
+    for (const std::string& svg : svg_files(f)) {
+      const std::string name = f.file + (++number > 1 ? cat("-", number) : "");
+      write_output((fs::path(folder) / (name + ".svg")).string(), svg);
       ++written;
     }
   }

@@ -44,7 +44,7 @@ void write_file(const std::string& path, const std::string& content) {
 void write_svgs(const std::filesystem::path& first, const theory::TheoryFigure& result) {
   std::size_t index = 0;
   for (const report::Figure& f : result.figures) {
-    for (const auto& [number, svg] : svg_files(f)) {
+    for (const std::string& svg : svg_files(f)) {
       std::filesystem::path path = first;
       if (++index > 1) path.replace_filename(cat(first.stem().string(), "-", index, ".svg"));
       write_file(path.string(), svg);

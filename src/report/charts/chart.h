@@ -141,12 +141,8 @@ struct SvgOptions {
 std::string to_svg(const LineChart& chart, const SvgOptions& options = {});
 std::string to_svg(const HeatMap& map, const SvgOptions& options = {});
 
-// Every chart of a figure as a file of its own, with a number from the second on.
-struct NamedSvg {
-  std::string number;  // "", "-2", "-3"
-  std::string svg;
-};
-std::vector<NamedSvg> svg_files(const Figure& figure);
+// Every chart of a figure as a file of its own.
+std::vector<std::string> svg_files(const Figure& figure);
 
 // The style sheet of charts, for light and dark.
 std::string chart_style();

@@ -375,13 +375,13 @@ std::string to_svg(const HeatMap& map, const SvgOptions& options) {
   return out + "</svg>\n";
 }
 
-std::vector<NamedSvg> svg_files(const Figure& figure) {
+std::vector<std::string> svg_files(const Figure& figure) {
   constexpr SvgOptions kFile{.width = 760, .standalone = true};
-  if (!figure.is_map()) return {{"", to_svg(std::get<LineChart>(figure.content), kFile)}};
-  std::vector<NamedSvg> out;
+  if (!figure.is_map()) return {to_svg(std::get<LineChart>(figure.content), kFile)};
+  std::vector<std::string> out;
   for (HeatMap map : std::get<std::vector<HeatMap>>(figure.content)) {
     if (map.title != figure.title) map.title = cat(figure.title, ", ", map.title);
-    out.push_back({out.empty() ? "" : cat("-", out.size() + 1), to_svg(map, kFile)});
+    out.push_back(to_svg(map, kFile));
   }
   return out;
 }
