@@ -5,10 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
-#include <variant>
 #include <vector>
-
-#include "report/charts/chart.h"
 
 namespace mrrope::cli {
 
@@ -34,13 +31,8 @@ void catch_interrupts();
 // build folder that the command runs from. Throws Error (failed).
 std::filesystem::path project_files();
 
-bool stdout_is_terminal();
-
 // A terminal that takes colours, and a user who wants them (NO_COLOR).
 bool stdout_takes_colour();
-
-// Prints a chart as wide as the terminal.
-void print_chart(const std::variant<report::LineChart, std::vector<report::HeatMap>>& content);
 
 // One per verb. Each adds its subcommand, with a callback that does the work.
 void add_plan(CLI::App& app);

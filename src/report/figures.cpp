@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/figures.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -75,7 +73,9 @@ ChartPoint point_of(double x, const eval::Estimate& e) {
 }
 
 // Mean over tasks where each has a value, with the errors of independent tasks.
-eval::Estimate mean_over_tasks(const std::vector<const eval::ResultRow*>& rows) {
+eval::Estimate mean_over_tasks(const std::vector<const eval::ResultRow*>& rows, std::size_t tasks) {
+  if (tasks == 1) return rows.front()->estimate;
+  if (rows.size() != tasks) return {};
   double sum = 0;
   double variance = 0;
   std::size_t n = 0;
@@ -164,31 +164,41 @@ std::string names_of(const std::vector<const ParameterInfo*>& varied) {
   return cat(varied.front()->name, varied.size() > 1 ? cat(" and ", varied.back()->name) : "");
 }
 
-HeatMap parameter_map(const Study& study) {
+// A map of these rows and columns without a value yet.
+HeatMap empty_map(const std::string& title, std::size_t rows, std::size_t columns) {
   HeatMap map;
-  const auto down = [&](const MethodSpec& s) { return *value_of(s.parameters, *study.varied[0]); };
-  const auto across = [&](const MethodSpec& s) {
-    return *value_of(s.parameters, *study.varied[1]);
+  map.title = title;
+  map.values.assign(rows, std::vector<double>(columns, kNothing));
+  map.details.assign(rows, std::vector<std::string>(columns, "not measured"));
+  return map;
+}
+
+template <typename T>
+std::size_t place_in(const std::set<T>& sorted, T value) {
+  return std::size_t(std::distance(sorted.begin(), sorted.find(value)));
+}
+
+HeatMap parameter_map(const Study& study) {
+  const auto value = [&](const MethodSpec& s, int which) {
+    return *value_of(s.parameters, *study.varied[std::size_t(which)]);
   };
-  map.title = study.name;
-  map.x_label = study.varied[1]->name;
-  map.y_label = study.varied[0]->name;
-  map.shades = Shades::amount;
   std::set<double> rows;
   std::set<double> columns;
   for (const auto& [spec, row] : study.points) {
-    rows.insert(down(spec));
-    columns.insert(across(spec));
+    rows.insert(value(spec, 0));
+    columns.insert(value(spec, 1));
   }
-  for (const double value : rows) map.rows.push_back(number(value));
-  for (const double value : columns) map.columns.push_back(number(value));
-  map.values.assign(rows.size(), std::vector<double>(columns.size(), kNothing));
-  map.details.assign(rows.size(), std::vector<std::string>(columns.size(), "not measured"));
+  HeatMap map = empty_map(study.name, rows.size(), columns.size());
+  map.x_label = study.varied[1]->name;
+  map.y_label = study.varied[0]->name;
+  map.shades = Shades::amount;
+  for (const double v : rows) map.rows.push_back(number(v));
+  for (const double v : columns) map.columns.push_back(number(v));
   map.low = std::numeric_limits<double>::infinity();
   map.high = -map.low;
   for (const auto& [spec, row] : study.points) {
-    const auto r = std::size_t(std::distance(rows.begin(), rows.find(down(spec))));
-    const auto c = std::size_t(std::distance(columns.begin(), columns.find(across(spec))));
+    const std::size_t r = place_in(rows, value(spec, 0));
+    const std::size_t c = place_in(columns, value(spec, 1));
     const eval::Estimate& e = row->estimate;
     map.details[r][c] = cat(row->method, "\n", estimate_text(e), ", n = ", e.n);
     if (e.n == 0 || !std::isfinite(e.value)) continue;
@@ -236,11 +246,18 @@ class FigureMaker {
     return int(eval::tasks().size());
   }
 
-  std::string titled(const std::string& title, const RunGroup& group) const {
-    std::size_t same = 0;
-    for (const RunGroup& g : groups_) same += g.front().task == group.front().task ? 1 : 0;
-    if (several_models_) return cat(group.front().model, ": ", title);
-    return same > 1 ? cat(group.front().name, ": ", title) : title;
+  // run: of its group, the one that a figure is of; nullptr: all of them.
+  std::string titled(const std::string& title, const RunGroup& group,
+                     const RunRecord* run = nullptr) const {
+    const RunRecord& first = group.front();
+    const auto same = std::count_if(groups_.begin(), groups_.end(), [&](const RunGroup& g) {
+      return g.front().task == first.task;
+    });
+    const std::string before = several_models_ ? first.model + ": "
+                               : same > 1      ? first.name + ": "
+                                               : "";
+    const bool named = run != nullptr && group.runs.size() > 1;
+    return cat(before, title, named ? cat(" (", run->name, ")") : "");
   }
 
   std::string file_for(const std::string& wish) {
@@ -271,17 +288,10 @@ class FigureMaker {
       const std::vector<std::string> tasks = distinct(rows, task_of);
       // One length makes no line; a study of parameters has charts of its own.
       if (rows.empty() || (lengths < 2 && (!info.logarithmic || has_studies(group)))) continue;
-      LineChart chart;
-      chart.title = titled(info.title, group);
-      chart.x = {"tokens", Spacing::log, true};
-      chart.y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear, false};
-      if (group.front().window > 0) {
-        chart.marks.push_back(
-            {double(group.front().window), cat("window ", length_text(group.front().window))});
-      }
-      std::string note = info.note;
-      if (tasks.size() > 1)
-        note = cat("Mean over ", tasks.size(), " tasks, where all have a value.");
+      LineChart chart{.title = titled(info.title, group),
+                      .x = {"tokens", Spacing::log, true},
+                      .y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear}};
+      if (group.front().window > 0) chart.marks = {window_mark(group.front().window)};
       for (const std::string& name : distinct(rows, name_of)) {
         Series s = colours_.series(name);
         std::map<std::int64_t, std::vector<const eval::ResultRow*>> at;
@@ -289,18 +299,15 @@ class FigureMaker {
           if (r.name == name) at[r.row->length].push_back(r.row);
         }
         for (const auto& [length, list] : at) {
-          const bool complete = list.size() == tasks.size();
-          const eval::Estimate e = tasks.size() == 1 ? list.front()->estimate
-                                   : complete        ? mean_over_tasks(list)
-                                                     : eval::Estimate();
-          s.points.push_back(point_of(double(length), e));
+          s.points.push_back(point_of(double(length), mean_over_tasks(list, tasks.size())));
         }
         chart.series.push_back(std::move(s));
       }
-      const bool shares = !info.logarithmic && within(chart, 0, 1);
-      if (shares) chart.y.include = {0, 1};
+      if (!info.logarithmic && within(chart, 0, 1)) chart.y.include = {0, 1};
       if (values_of(chart) == std::exchange(before, values_of(chart))) continue;  // says the same
-      add(section_of(group.front().task), cat(group.front().task, "-", metric), note,
+      add(section_of(group.front().task), cat(group.front().task, "-", metric),
+          tasks.size() == 1 ? info.note
+                            : cat("Mean over ", tasks.size(), " tasks, where all have a value."),
           std::move(chart));
     }
   }
@@ -315,9 +322,8 @@ class FigureMaker {
       for (const auto& [varied, studies] : by_parameters) {
         const std::string section = section_of(run.task);
         const std::string file = cat(run.task, "-by-", names_of(varied));
-        std::string title =
-            titled(cat("Perplexity at ", length_text(length), " by ", names_of(varied)), group);
-        if (group.runs.size() > 1) title += cat(" (", run.name, ")");
+        const std::string title = titled(
+            cat("Perplexity at ", length_text(length), " by ", names_of(varied)), group, &run);
         if (varied.size() == 2) {
           std::vector<HeatMap> maps;
           for (const Study& study : studies) maps.push_back(parameter_map(study));
@@ -326,19 +332,16 @@ class FigureMaker {
                           std::move(maps)});
           continue;
         }
-        LineChart chart;
-        chart.title = title;
-        chart.x = {std::string(varied.front()->name), Spacing::linear, false};
-        chart.y = {"perplexity", Spacing::log, false};
+        LineChart chart{.title = title,
+                        .x = {std::string(varied.front()->name)},
+                        .y = {"perplexity", Spacing::log}};
         for (const Study& study : studies) {
           Series s = colours_.series(study.name);
           for (const auto& [spec, row] : study.points) {
             s.points.push_back(
                 point_of(*value_of(spec.parameters, *varied.front()), row->estimate));
           }
-          std::stable_sort(s.points.begin(), s.points.end(),
-                           [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
-          chart.series.push_back(std::move(s));
+          chart.series.push_back(by_x(std::move(s)));
         }
         add(section, file, "Lower is better. The band is one standard error over documents.",
             std::move(chart));
@@ -354,12 +357,11 @@ class FigureMaker {
       if (r.verdicts.empty() || r.methods.size() < 2) continue;
       const std::string reference = verdicts_of({*run}).front().method;
       if (reference.empty()) continue;
-      LineChart chart;
-      chart.title = titled(cat("Difference from ", reference, ", paired"), group);
-      if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
-      chart.x = {"tokens", Spacing::log, true};
-      chart.y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}};
-      chart.marks = {{double(r.window), cat("window ", length_text(r.window))}};
+      LineChart chart{
+          .title = titled(cat("Difference from ", reference, ", paired"), group, run),
+          .x = {"tokens", Spacing::log, true},
+          .y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}},
+          .marks = {window_mark(r.window)}};
       for (const eval::MethodRow& method : r.methods) {
         if (method.method == reference) continue;
         Series s = colours_.series(method.method);
@@ -407,10 +409,6 @@ class FigureMaker {
 
   static HeatMap map_of(const std::vector<NamedRow>& rows, const std::string& task,
                         const std::string& name, bool several) {
-    HeatMap map;
-    map.title = several ? cat(task, ": ", name) : name;
-    map.x_label = "tokens";
-    map.y_label = "depth";
     std::set<std::int64_t> lengths;
     std::set<double> depths;
     double low = 0;
@@ -423,17 +421,18 @@ class FigureMaker {
         high = std::max(high, r.row->estimate.value);
       }
     }
+    HeatMap map = empty_map(several ? cat(task, ": ", name) : name, depths.size(), lengths.size());
+    map.x_label = "tokens";
+    map.y_label = "depth";
     map.percent = high <= 1 && low >= 0;
-    map.low = map.percent ? 0 : low;
+    map.low = low;
     map.high = map.percent ? 1 : high <= 100 && low >= 0 ? 100 : high;
     for (const std::int64_t n : lengths) map.columns.push_back(length_text(n));
     for (const double d : depths) map.rows.push_back(significant(d, 3) + " %");
-    map.values.assign(depths.size(), std::vector<double>(lengths.size(), kNothing));
-    map.details.assign(depths.size(), std::vector<std::string>(lengths.size(), "not measured"));
     for (const NamedRow& r : rows) {
       if (r.name != name || r.row->task != task || !std::isfinite(*r.row->depth)) continue;
-      const auto row = std::size_t(std::distance(depths.begin(), depths.find(*r.row->depth)));
-      const auto column = std::size_t(std::distance(lengths.begin(), lengths.find(r.row->length)));
+      const std::size_t row = place_in(depths, *r.row->depth);
+      const std::size_t column = place_in(lengths, r.row->length);
       eval::Estimate e = r.row->estimate;
       map.values[row][column] = e.value;
       if (map.percent) e.value *= 100, e.error *= 100;
@@ -448,8 +447,7 @@ class FigureMaker {
     for (const RunRecord* run : group.runs) {
       for (Figure& f : search_figures(*run)) {
         auto& chart = std::get<LineChart>(f.content);
-        chart.title = titled(chart.title, group);
-        if (group.runs.size() > 1) chart.title += cat(" (", run->name, ")");
+        chart.title = titled(chart.title, group, run);
         add(f.section, f.file, f.note, std::move(chart));
       }
     }
@@ -457,34 +455,29 @@ class FigureMaker {
 
   // Factor per pair of every plan, one chart per model.
   void plans() {
-    std::map<std::string, std::vector<const RunRecord*>> by_model;
-    std::vector<std::string> order;
+    std::vector<std::vector<const RunRecord*>> models;
     for (const RunGroup& g : groups_) {
       for (const RunRecord* run : g.runs) {
-        if (by_model[run->model_digest].empty()) order.push_back(run->model_digest);
-        by_model[run->model_digest].push_back(run);
+        auto at = std::find_if(models.begin(), models.end(), [&](const auto& runs) {
+          return runs.front()->model_digest == run->model_digest;
+        });
+        if (at == models.end()) at = models.emplace(at);
+        at->push_back(run);
       }
     }
-    for (const std::string& digest : order) {
-      LineChart chart;
-      const RunRecord& first = *by_model[digest].front();
-      chart.title = cat(several_models_ ? first.model + ": " : "", "Factor per pair");
-      chart.x = {"pair, from fast to slow", Spacing::linear, false};
-      chart.y = {"divisor of the angle per position", Spacing::log, false};
-      chart.dots = false;
+    for (const std::vector<const RunRecord*>& runs : models) {
+      const std::string model = several_models_ ? runs.front()->model + ": " : "";
+      LineChart chart =
+          pair_chart(model + "Factor per pair", "divisor of the angle per position", Spacing::log);
       std::set<std::string> seen;
       std::map<std::string, int> names;
       std::optional<Boundaries> middle;
-      for (const RunRecord* run : by_model[digest]) {
+      for (const RunRecord* run : runs) {
         for (const RecordedMethod& m : run->methods) {
           if (!m.numbers || !seen.insert(m.plan + "\n" + m.method).second) continue;
           const std::string name =
               ++names[m.method] == 1 ? m.method : cat(m.method, " (", run->name, ")");
-          Series s = colours_.series(name);
-          for (std::size_t i = 0; i < m.numbers->factor().size(); ++i) {
-            s.points.push_back({double(i), m.numbers->factor()[i]});
-          }
-          chart.series.push_back(std::move(s));
+          chart.series.push_back(with_values(colours_.series(name), m.numbers->factor()));
           if (!m.untouched) middle = m.numbers->boundaries();
         }
       }
@@ -493,7 +486,7 @@ class FigureMaker {
         chart.marks = {{double(middle->low), cat("low ", middle->low)},
                        {double(middle->high), cat("high ", middle->high)}};
       }
-      add("Plans", cat("plans"),
+      add("Plans", "plans",
           "Pairs left of low turn as trained; pairs right of high are slowed in full; methods "
           "differ in between. An elastic plan is shown at its last rung.",
           std::move(chart));

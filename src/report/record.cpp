@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/record.h"
-
 #include <algorithm>
-#include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 
@@ -11,7 +9,7 @@
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "formats/plan_file.h"
-#include "report/figures.h"
+#include "report/report.h"
 
 namespace mrrope::report {
 
@@ -22,22 +20,20 @@ namespace {
 
 std::vector<RecordedMethod> methods_of(const ordered_json& run) {
   std::vector<RecordedMethod> methods;
-  const auto list = run.find("methods");
-  if (list == run.end() || !list->is_array()) return methods;
-  for (const ordered_json& entry : *list) {
+  for (const ordered_json& entry : run.value("methods", ordered_json::array())) {
     if (!entry.is_object()) continue;
-    RecordedMethod method;
+    const ordered_json numbers = entry.value("numbers", ordered_json());
+    RecordedMethod& method = methods.emplace_back();
     method.method = text_at(entry, "method");
     method.plan = text_at(entry, "plan");
     method.scale = value_at(entry, "scale");
-    method.untouched = entry.contains("untouched") && entry["untouched"] == true;
-    method.grows = entry.contains("numbers") && entry["numbers"].contains("rungs");
+    method.untouched = entry.value("untouched", ordered_json()) == true;
+    method.grows = numbers.contains("rungs");
     try {
-      method.numbers = ladder_from_json(entry.at("numbers")).rungs().back().plan;
+      method.numbers = ladder_from_json(numbers).rungs().back().plan;
     } catch (const std::exception&) {
       // Numbers of another version: the chart of plans goes without them.
     }
-    methods.push_back(std::move(method));
   }
   return methods;
 }
@@ -86,17 +82,19 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
                                     record.units >= record.table.expected_units);
 }
 
-void set_problem(RunRecord& record, const std::exception& error) {
-  record.problem = error.what();
-  if (const auto* known = dynamic_cast<const Error*>(&error)) record.problem_kind = known->kind();
-}
-
-RunRecord named_record(const fs::path& folder) {
+// What `read` makes of a folder; what it throws becomes the problem of the record.
+RunRecord read_safely(const fs::path& folder, const std::function<void(RunRecord&)>& read) {
   RunRecord record;
   record.folder = folder.string();
   fs::path plain = folder.lexically_normal();
   if (!plain.has_filename()) plain = plain.parent_path();
   record.name = plain.filename().string();
+  try {
+    read(record);
+  } catch (const std::exception& error) {
+    record.problem = error.what();
+    if (const auto* known = dynamic_cast<const Error*>(&error)) record.problem_kind = known->kind();
+  }
   return record;
 }
 
@@ -134,18 +132,14 @@ bool take_shard(std::vector<ShardGroup>& groups, const fs::path& folder) {
 }
 
 RunRecord read_shards(const ShardGroup& group) {
-  RunRecord record = named_record(group.folders.front());
-  if (group.folders.size() > 1)
-    record.name += cat(" and ", group.folders.size() - 1, " more shards");
-  try {
+  return read_safely(group.folders.front(), [&](RunRecord& record) {
+    const std::size_t others = group.folders.size() - 1;
+    if (others > 0) record.name += cat(" and ", others, " more shards");
     eval::JoinedRun joined = eval::join_shards(group.folders);
     read_into(record, std::move(joined.recorded), joined.missing.empty());
     record.table.notes.insert(record.table.notes.end(), joined.missing.begin(),
                               joined.missing.end());
-  } catch (const std::exception& e) {
-    set_problem(record, e);
-  }
-  return record;
+  });
 }
 
 }  // namespace
@@ -166,34 +160,11 @@ std::int64_t count_at(const ordered_json& object, const char* key) {
   return value > 0 && value < 9e15 ? std::int64_t(value) : 0;
 }
 
-double number_at(const ordered_json& object, const char* key) {
-  const double value = value_at(object, key);
-  if (!std::isfinite(value)) refuse_results(cat("\"", key, "\" is not a number"));
-  return value;
-}
-
-const ordered_json& list_at(const ordered_json& object, const char* key) {
-  constexpr std::size_t kMax = 100000;  // entries
-  const auto it = object.find(key);
-  if (it == object.end() || !it->is_array()) refuse_results(cat("\"", key, "\" is not a list"));
-  if (it->size() > kMax) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));
-  return *it;
-}
-
-void refuse_results(const std::string& what) {
-  throw Error(ErrorKind::corrupt, cat("results.json is damaged: ", what),
-              "run the same command again: what is in the journal is not computed twice");
-}
-
 RunRecord read_record(const fs::path& folder) {
-  RunRecord record = named_record(folder);
-  try {
+  return read_safely(folder, [&](RunRecord& record) {
     std::error_code error;
     read_into(record, eval::read_run(folder), fs::exists(folder / "results.json", error));
-  } catch (const std::exception& e) {
-    set_problem(record, e);
-  }
-  return record;
+  });
 }
 
 RunRecord record_of(ordered_json run, eval::ResultTable table) {

@@ -7,13 +7,9 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "eval/results/result_table.h"
 #include "eval/score/answer_text.h"
-#include "report/charts/chart.h"
-#include "report/charts/markup.h"
-#include "report/figures.h"
-#include "report/page/html_page.h"
-#include "report/paper/paper.h"
 
 namespace mrrope::report {
 
@@ -21,68 +17,18 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// What a term of a report means.
-struct Term {
-  bool (*used)(const RunRecord&);
-  const char* name;
-  const char* meaning;  // plain text
-};
-
-bool always(const RunRecord&) { return true; }
-bool by_search(const RunRecord& r) { return !r.search.is_null(); }
-bool with_verdict(const RunRecord& r) { return !r.table.verdicts.empty(); }
-bool by_perplexity(const RunRecord& r) { return with_verdict(r) || by_search(r); }
-bool by_needles(const RunRecord& r) { return !r.table.answers.empty() || by_search(r); }
-bool elastic(const RunRecord& r) {
+// Whether a run is of the kind that a row of terms.json explains a term for.
+bool is_of(const RunRecord& r, const std::string& kind) {
+  const bool by_search = !r.search.is_null();
+  const bool with_verdict = !r.table.verdicts.empty();
+  if (kind == "search") return by_search;
+  if (kind == "verdict") return with_verdict;
+  if (kind == "perplexity") return with_verdict || by_search;
+  if (kind == "needles") return !r.table.answers.empty() || by_search;
+  if (kind != "elastic") return true;
   return std::any_of(r.methods.begin(), r.methods.end(),
                      [](const RecordedMethod& m) { return is_elastic(m.method); });
 }
-
-constexpr Term kTerms[] = {
-    {always, "window", "The longest text, in tokens, that the model was trained on."},
-    {always, "untouched (none)", "The model as it was shipped, without an extension."},
-    {always, "+-",
-     "One standard error over documents (for needles: over needles). The true value is within two "
-     "of them about 19 times in 20."},
-    {by_perplexity, "perplexity",
-     "How surprised the model is by the next token, on average; lower is better. 1 is perfect, and "
-     "N is as bad as guessing among N tokens."},
-    {with_verdict, "band",
-     "Perplexity of only those tokens between one length and the next. It shows a collapse that "
-     "the average over all tokens hides."},
-    {with_verdict, "good to / holds to",
-     "The longest length up to which every band stays within 25 % of the perplexity of the "
-     "untouched model in its window, and no band is clearly above (10 % and two standard errors) "
-     "the best band before it."},
-    {with_verdict, "cost inside the window",
-     "How much the extension raises the perplexity of short texts, in percent."},
-    {with_verdict, "KL divergence",
-     "How far the predictions inside the window are from those of the untouched model, in nats; 0 "
-     "is identical."},
-    {with_verdict, "significant (p < 0.05, Holm)",
-     "A difference this large would be rare by chance. p is from a paired t test over documents; "
-     "Holm's correction accounts for comparing many methods at once."},
-    {by_needles, "needle",
-     "A sentence planted in a long text that the model must find again; depth is its place, from "
-     "0 % (start) to 100 % (end)."},
-    {by_needles, "recall (ROUGE-1)", "The share of the words of the answer that the model wrote."},
-    {always, "pair",
-     "Two numbers of a query or key that RoPE rotates together; pair 0 turns fastest."},
-    {always, "plan, factor",
-     "A plan divides the rotation speed of each pair by a factor: 1 leaves the pair as trained."},
-    {always, "low, high",
-     "The ramp boundaries: pairs before low keep their speed, pairs from high on are slowed in "
-     "full."},
-    {elastic, "elastic, rung",
-     "An elastic method uses the untouched model inside its window and then climbs through plans "
-     "of growing scale; each of these is a rung."},
-    {by_search, "pass", "One reading of the whole search set at the wanted length."},
-    {by_search, "objective",
-     "What the search minimizes: mean log-perplexity minus a weight times the log-probability of "
-     "planted answers."},
-    {by_search, "front", "Plans that no other plan beats in both perplexity and retrieval."},
-    {by_search, "held-out", "Documents that the search never saw; the proof uses only these."},
-};
 
 constexpr std::size_t kAnswersShown = 6;  // per method
 constexpr std::size_t kAnswerText = 400;  // characters of one
@@ -98,6 +44,19 @@ std::string with_sign(std::string html) {
 
 std::string pretty(const std::string& text) { return with_sign(escaped(text)); }
 
+std::string list_html(const std::vector<std::string>& sentences) {
+  std::string points;
+  for (const std::string& s : sentences) points += cat("<li>", pretty(s), "</li>\n");
+  return points.empty() ? points : cat("<ul>\n", points, "</ul>\n");
+}
+
+// Nothing for an empty text.
+std::string entry_html(const std::string& term, const std::string& text, bool code = false) {
+  if (text.empty()) return {};
+  return cat("<dt>", pretty(term), "</dt><dd>", code ? "<code>" : "", escaped(text),
+             code ? "</code>" : "", "</dd>\n");
+}
+
 std::string state_of(const RunRecord& r) {
   if (!r.problem.empty()) return "could not be read: " + r.problem;
   if (r.finished) return "finished";
@@ -110,15 +69,9 @@ std::string verdict_part(const std::vector<VerdictText>& verdicts) {
   for (const VerdictText& v : verdicts) {
     const char* tag = out.empty() ? "h1" : "h2 class=\"second\"";
     out += cat("<section class=\"verdict\">\n<p class=\"model\">", escaped(v.model), "</p>\n<", tag,
-               ">", pretty(v.headline), "</", std::string(tag, 2), ">\n");
-    std::string points;
-    for (const std::string& s : v.sentences) points += cat("<li>", pretty(s), "</li>\n");
-    if (!points.empty()) out += cat("<ul>\n", points, "</ul>\n");
+               ">", pretty(v.headline), "</", std::string(tag, 2), ">\n", list_html(v.sentences));
     std::string steps;
-    for (const NextStep& step : v.next) {
-      steps += cat("<dt>", escaped(step.what), "</dt><dd><code>", escaped(step.command),
-                   "</code></dd>\n");
-    }
+    for (const NextStep& step : v.next) steps += entry_html(step.what, step.command, true);
     if (!steps.empty()) {
       out += cat("<p class=\"next\"><b>What to do next</b></p>\n<dl class=\"next\">\n", steps,
                  "</dl>\n");
@@ -159,18 +112,15 @@ DataTable method_table(const std::vector<RunRecord>& records) {
     for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
       const eval::Verdict& v = r.verdicts[i];
       const eval::Estimate cost = v.cost.percent();
-      std::string cost_text;
-      if (cost.n > 0 && !r.methods[i].untouched) {
-        cost_text = cat(cost.value < 0 ? "" : "+", fixed(cost.value, 1),
-                        std::isfinite(cost.error) ? cat(" +- ", fixed(cost.error, 1)) : "", " %");
-      }
+      const bool has_cost = cost.n > 0 && !r.methods[i].untouched;
       table.rows.push_back(
           {v.method, record.name,
            !v.judged                ? "no verdict"
            : v.good_to == 0         ? "window"
            : r.methods[i].untouched ? length_text(v.good_to)
                                     : length_text(v.good_to) + (v.to_the_end ? " (longest)" : ""),
-           cost_text, v.divergence.n > 0 ? significant(v.divergence.value, 3) : "", v.reason});
+           has_cost ? signed_percent(cost) : "",
+           v.divergence.n > 0 ? significant(v.divergence.value, 3) : "", v.reason});
     }
   }
   const bool reasons = std::any_of(table.rows.begin(), table.rows.end(),
@@ -224,11 +174,7 @@ std::string search_part(const std::vector<RunRecord>& records) {
   std::string out;
   for (const RunRecord& record : records) {
     if (record.search.is_null()) continue;
-    out += "<ul>\n";
-    for (const std::string& s : search_text(record.search)) {
-      out += cat("<li>", pretty(s), "</li>\n");
-    }
-    out += "</ul>\n";
+    out += list_html(search_text(record.search));
     const DataTable proof = proof_table(record);
     if (!proof.rows.empty()) out += table_html(proof);
   }
@@ -257,17 +203,13 @@ DataTable cost_table(const std::vector<RunRecord>& records) {
 
 std::string listed(const ordered_json& run, const char* key) {
   if (!run.contains(key) || !run[key].is_array()) return {};
-  std::string out;
-  std::size_t n = 0;
-  for (const ordered_json& entry : run[key]) {
-    if (++n > kTextsNamed) {
-      out += cat(" and ", run[key].size() - kTextsNamed, " more");
-      break;
-    }
-    const std::string id = text_at(entry, "id");
-    if (!id.empty()) out += (out.empty() ? "" : ", ") + id;
+  std::vector<std::string> ids;
+  const std::size_t all = run[key].size();
+  for (std::size_t i = 0; i < std::min(all, kTextsNamed); ++i) {
+    ids.push_back(text_at(run[key][i], "id"));
   }
-  return out;
+  std::erase(ids, "");
+  return cat(joined(ids, ", "), all > kTextsNamed ? cat(" and ", all - kTextsNamed, " more") : "");
 }
 
 std::string provenance_part(const std::vector<RunRecord>& records) {
@@ -275,9 +217,7 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
   for (const RunRecord& r : records) {
     out += cat("<h3>", escaped(r.name), "</h3>\n<dl>");
     const auto put = [&](const char* term, const std::string& text, bool code = false) {
-      if (text.empty()) return;
-      out += cat("<dt>", term, "</dt><dd>", code ? "<code>" : "", escaped(text),
-                 code ? "</code>" : "", "</dd>\n");
+      out += entry_html(term, text, code);
     };
     const auto text_of = [&](const char* key) {
       if (!r.run.contains(key)) return std::string();
@@ -295,11 +235,9 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
       put("seed", text_of("seed"));
       put("settings", text_of("settings"), true);
       put("texts", listed(r.run, "documents") + listed(r.run, "haystacks"));
-      std::string plans;
-      for (const RecordedMethod& m : r.methods) {
-        plans += cat(plans.empty() ? "" : ", ", m.method, " ", m.plan);
-      }
-      put("plan digests", plans, true);
+      std::vector<std::string> plans;
+      for (const RecordedMethod& m : r.methods) plans.push_back(cat(m.method, " ", m.plan));
+      put("plan digests", joined(plans, ", "), true);
       put(r.finished ? "finished" : "last unit",
           text_at(r.run.value("measured", ordered_json::object()), "finished"));
     }
@@ -312,11 +250,11 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
 
 std::string legend_part(const std::vector<RunRecord>& records) {
   std::string out;
-  for (const Term& term : kTerms) {
+  for (const ordered_json& term : ordered_json::parse(embedded::terms_json)) {
     const bool used = std::any_of(records.begin(), records.end(), [&](const RunRecord& r) {
-      return r.problem.empty() && term.used(r);
+      return r.problem.empty() && is_of(r, term.at("of"));
     });
-    if (used) out += cat("<dt>", pretty(term.name), "</dt><dd>", escaped(term.meaning), "</dd>\n");
+    if (used) out += entry_html(term.at("term"), term.at("meaning"));
   }
   return cat("<details class=\"terms\"><summary>What the terms mean</summary>\n<dl>\n", out,
              "</dl></details>\n");
@@ -328,11 +266,8 @@ std::string lead_of(const std::vector<RunRecord>& records) {
     if (!r.problem.empty()) continue;
     if (std::find(models.begin(), models.end(), r.model) == models.end()) models.push_back(r.model);
   }
-  std::string out = "report";
-  for (std::size_t i = 0; i < models.size(); ++i) {
-    out += cat(i == 0 ? " on " : ", ", escaped(models[i]));
-  }
-  return cat(out, ", from ", records.size(), records.size() == 1 ? " run" : " runs");
+  return cat("report", models.empty() ? "" : " on ", escaped(joined(models, ", ")), ", from ",
+             records.size(), records.size() == 1 ? " run" : " runs");
 }
 
 }  // namespace
@@ -393,7 +328,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
               "<h2>Provenance</h2>\n<p>Everything above comes from the journals of these runs. "
               "The same command gives the same numbers on the same engine.</p>\n",
               provenance_part(records));
-  return to_page({"mrrope report", lead_of(records), body});
+  return to_page("mrrope report", lead_of(records), body);
 }
 
 ordered_json report_json(const std::vector<RunRecord>& records) {

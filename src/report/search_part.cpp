@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "report/figures.h"
 #include "report/report.h"
 
 namespace mrrope::report {
@@ -13,6 +12,25 @@ using nlohmann::ordered_json;
 namespace {
 
 constexpr int kChosen = 8;  // its colour: no published method has it
+
+[[noreturn]] void refuse_results(const std::string& what) {
+  throw Error(ErrorKind::corrupt, cat("results.json is damaged: ", what),
+              "run the same command again: what is in the journal is not computed twice");
+}
+
+double number_at(const ordered_json& object, const char* key) {
+  const double value = value_at(object, key);
+  if (!std::isfinite(value)) refuse_results(cat("\"", key, "\" is not a number"));
+  return value;
+}
+
+const ordered_json& list_at(const ordered_json& object, const char* key) {
+  constexpr std::size_t kMax = 100000;  // entries
+  const auto it = object.find(key);
+  if (it == object.end() || !it->is_array()) refuse_results(cat("\"", key, "\" is not a list"));
+  if (it->size() > kMax) refuse_results(cat("\"", key, "\" has ", it->size(), " entries"));
+  return *it;
+}
 
 bool is_true(const ordered_json& object, const char* key) {
   return object.contains(key) && object.at(key) == true;
@@ -46,14 +64,13 @@ std::vector<ordered_json> proof_rows(const ordered_json& search) {
 }
 
 // Dots without a line between them: a gap after each.
-Series scattered(Series s, std::vector<ChartPoint> points) {
-  std::stable_sort(points.begin(), points.end(),
-                   [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
+Series scattered(Series s) {
+  const std::vector<ChartPoint> points = std::exchange(s.points, {});
   for (const ChartPoint& p : points) {
     s.points.push_back(p);
     s.points.push_back({p.x, kNothing});
   }
-  return s;
+  return by_x(std::move(s));
 }
 
 ChartPoint place_of(const ordered_json& plan) {
@@ -62,44 +79,40 @@ ChartPoint place_of(const ordered_json& plan) {
 }
 
 LineChart front_chart(const ordered_json& search) {
-  LineChart chart;
-  chart.title = "Perplexity and retrieval of every fully measured plan";
-  chart.x = {"perplexity, mean over bands of length", Spacing::linear, false};
-  chart.y = {"log-probability of planted answers, per token", Spacing::linear, false};
+  LineChart chart{.title = "Perplexity and retrieval of every fully measured plan",
+                  .x = {"perplexity, mean over bands of length"},
+                  .y = {"log-probability of planted answers, per token"}};
   Palette palette;
-  std::vector<ChartPoint> tried;
+  Series tried{"tried", 0, false, {}};
   std::vector<Series> published;
   for (const ordered_json& plan : search.at("trials")) {
     if (!is_true(plan, "complete")) continue;
     if (text_at(plan, "origin") != "published") {
-      tried.push_back(place_of(plan));
+      tried.points.push_back(place_of(plan));
       continue;
     }
     const std::string name = text_at(plan, "name");
     Series s = palette.series(name.substr(0, name.find(' ')));
     s.name = name;
-    published.push_back(scattered(std::move(s), {place_of(plan)}));
+    s.points = {place_of(plan)};
+    published.push_back(scattered(std::move(s)));
   }
   Series front = palette.series("power");
   front.name = "front";
   for (const ordered_json& i : search.at("front")) {
     front.points.push_back(place_of(search.at("trials").at(i.get<std::size_t>())));
   }
-  std::stable_sort(front.points.begin(), front.points.end(),
-                   [](const ChartPoint& a, const ChartPoint& b) { return a.x < b.x; });
-  chart.series = {scattered({"tried", 0, false, {}}, tried), std::move(front)};
+  chart.series = {scattered(std::move(tried)), by_x(std::move(front))};
   chart.series.insert(chart.series.end(), published.begin(), published.end());
-  chart.series.push_back(
-      scattered({"chosen", kChosen, false, {}}, {place_of(chosen_plan(search))}));
+  chart.series.push_back(scattered({"chosen", kChosen, false, {place_of(chosen_plan(search))}}));
   return chart;
 }
 
 LineChart path_chart(const ordered_json& search) {
   const double passes = number_at(search, "passes");
-  LineChart chart;
-  chart.title = "Best plan so far";
-  chart.x = {"passes", Spacing::linear, false, {0, passes}};
-  chart.y = {"objective: mean log-perplexity minus weighted answers", Spacing::linear, false};
+  LineChart chart{.title = "Best plan so far",
+                  .x = {"passes", Spacing::linear, false, {0, passes}},
+                  .y = {"objective: mean log-perplexity minus weighted answers"}};
   Series best = Palette().series("power");
   best.name = "best";
   for (const ordered_json& step : search.at("path")) {
@@ -115,20 +128,14 @@ LineChart path_chart(const ordered_json& search) {
 }
 
 LineChart factor_chart(const ordered_json& search) {
-  LineChart chart;
-  chart.title = "Factors of the chosen plan";
-  chart.x = {"pair, from fast to slow", Spacing::linear, false};
-  chart.y = {"divisor of the angle per position", Spacing::log, false};
-  chart.dots = false;
+  LineChart chart =
+      pair_chart("Factors of the chosen plan", "divisor of the angle per position", Spacing::log);
   Palette palette;
   for (const char* name : {"chosen", "pro", "yarn"}) {
-    Series s = palette.series(name);
-    if (s.name == "chosen") s.colour = kChosen;
-    for (const ordered_json& factor : search.at("factors").at(name)) {
-      s.points.push_back({double(s.points.size()), factor.get<double>()});
-    }
-    chart.series.push_back(std::move(s));
+    const auto factors = search.at("factors").at(name).get<std::vector<double>>();
+    chart.series.push_back(with_values(palette.series(name), factors));
   }
+  chart.series.front().colour = kChosen;
   return chart;
 }
 

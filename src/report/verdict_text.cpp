@@ -4,10 +4,10 @@
 #include <set>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "core/methods.h"
 #include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
-#include "report/figures.h"
 #include "report/report.h"
 
 namespace mrrope::report {
@@ -22,8 +22,8 @@ std::string plural(std::size_t n, const std::string& one) {
   return n == 1 ? "1 " + one : cat(n, " ", one, "s");
 }
 
-std::string percent_text(double value, int digits) {
-  return fixed(value, std::abs(value) < 100 ? digits : 0) + " %";
+std::string percent_text(double value) {
+  return fixed(value, std::abs(value) < 100 ? 1 : 0) + " %";
 }
 
 struct Best {
@@ -90,9 +90,7 @@ std::string method_argument(const RunRecord& record, const std::string& name) {
 std::vector<std::string> comparisons_of(const Best& best) {
   const eval::ResultTable& r = best.run->table;
   const std::string& own = r.methods[best.method].method;
-  std::string better;
-  std::string worse;
-  std::string open;
+  std::vector<std::string> better, worse, open;
   for (const eval::Comparison& c : r.comparisons) {
     if (c.length != best.good_to || (c.a != own && c.b != own)) continue;
     const std::string& other = c.a == own ? c.b : c.a;
@@ -100,18 +98,17 @@ std::vector<std::string> comparisons_of(const Best& best) {
     // By how much the other is worse.
     const double log =
         c.a == own ? -c.difference.mean_difference.value : c.difference.mean_difference.value;
-    const std::string text =
-        cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log), 1), ", p ",
-            c.corrected_p < 0.001 ? std::string("< 0.001") : fixed(c.corrected_p, 3), ")");
-    std::string& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
-    list += (list.empty() ? "" : ", ") + text;
+    auto& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
+    list.push_back(cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log)), ", p ",
+                       c.corrected_p < 0.001 ? "< 0.001" : fixed(c.corrected_p, 3), ")"));
   }
   std::vector<std::string> out;
-  if (!better.empty()) out.push_back(cat("It is significantly better than ", better, "."));
-  if (!worse.empty()) {
-    out.push_back(cat("It is significantly worse than ", worse, ", but holds further."));
-  }
-  if (!open.empty()) out.push_back(cat("It is not significantly different from ", open, "."));
+  const auto say = [&](const char* what, const std::vector<std::string>& list, const char* end) {
+    if (!list.empty()) out.push_back(cat("It is ", what, joined(list, ", "), end));
+  };
+  say("significantly better than ", better, ".");
+  say("significantly worse than ", worse, ", but holds further.");
+  say("not significantly different from ", open, ".");
   if (!out.empty()) {
     out.push_back(
         "Percentages say how far the other perplexity is above its own, paired over documents; "
@@ -157,17 +154,16 @@ void add_next_steps(VerdictText& text, const Best& best, const eval::Verdict& ve
   const std::string model = model_argument(*best.run);
   const std::string method = method_argument(*best.run, text.method);
   const std::string ctx = length_text(text.good_to);
-  if (method.empty()) {
-    text.next.push_back({"Use it", cat("mrrope serve ", model, " --plan PLAN.json --ctx ", ctx)});
-    return;
-  }
-  if (is_elastic(text.method) || is_auto(bare_name(text.method))) {
-    text.next.push_back({"Use it", cat("mrrope serve ", model, " ", method, " --ctx ", ctx)});
+  const bool grows = is_elastic(text.method) || is_auto(bare_name(text.method));
+  if (method.empty() || grows) {
+    text.next.push_back(
+        {"Use it", cat("mrrope serve ", model, " ", method.empty() ? "--plan PLAN.json" : method,
+                       " --ctx ", ctx)});
   } else {
     text.next.push_back({"Use it", cat("mrrope export ", model, " ", method, " --ctx ", ctx,
                                        " -o extended-", ctx, ".gguf")});
   }
-  if (verdict.to_the_end) {
+  if (!method.empty() && verdict.to_the_end) {
     const std::string longer = length_text(2 * text.good_to);
     text.next.push_back({"Measure further", cat("mrrope eval ppl ", model, " ", method, " --ctx ",
                                                 longer, " -o ppl-", longer)});
@@ -260,12 +256,9 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
   text.sentences.push_back(there + ".");
   for (std::string& sentence : comparisons_of(best)) text.sentences.push_back(std::move(sentence));
   if (verdict.cost.mean_difference.n > 0) {
-    const eval::Estimate cost = verdict.cost.percent();
-    text.sentences.push_back(
-        cat("At ", length_text(b.reference_length()), ", inside the window, it costs ",
-            cost.value < 0 ? "" : "+", fixed(cost.value, 1),
-            std::isfinite(cost.error) ? cat(" +- ", fixed(cost.error, 1)) : std::string(),
-            " % perplexity compared with the untouched model."));
+    text.sentences.push_back(cat(
+        "At ", length_text(b.reference_length()), ", inside the window, it costs ",
+        signed_percent(verdict.cost.percent()), " perplexity compared with the untouched model."));
   }
   const std::string needles = needles_of(records, *best.run, row.method, row.plan);
   if (!needles.empty()) text.sentences.push_back(needles);
@@ -307,6 +300,11 @@ VerdictText text_without_perplexity(const RunRecord& record,
 std::string estimate_text(const eval::Estimate& e) {
   if (e.n == 0 || !std::isfinite(e.value)) return "-";
   return value_text(e.value) + (std::isfinite(e.error) ? " +- " + significant(e.error, 2) : "");
+}
+
+std::string signed_percent(const eval::Estimate& e) {
+  return cat(e.value < 0 ? "" : "+", fixed(e.value, 1),
+             std::isfinite(e.error) ? cat(" +- ", fixed(e.error, 1)) : "", " %");
 }
 
 std::vector<VerdictText> verdicts_of(const std::vector<RunRecord>& records) {

@@ -61,7 +61,6 @@ struct Scores {
   std::vector<double> inside;  // the original's, within the window
   std::vector<Curve> curves;   // per plan
   std::string suffix;          // of titles
-  std::string pooled_title, pooled_note;
 };
 
 Scores middle_of(const Geometry& g) {
@@ -98,8 +97,6 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   report::LineChart chart =
       curve_chart(g, cat("Mean score of the middle pairs", scores.suffix),
                   {"distance", report::Spacing::log, true}, "score, middle pairs");
-  report::LineChart pooled = chart;
-  pooled.title = scores.pooled_title;
   report::HeatMap fresh;
   fresh.title = cat("Angles never made in training, at ", scores.longest, " tokens");
   fresh.x_label = "pair, from fast to slow";
@@ -125,16 +122,13 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
     table.rows.push_back({plans[c].name, number(plan.extension().scale), cat(falls),
                           past ? fixed(ks, 3) : "-", significant(spread, 3), cat(pairs_with_new),
                           significant(turns, 3)});
-    const auto series = [&](const std::vector<std::int64_t>& at, const std::vector<double>& mean,
-                            const std::vector<double>& error) {
-      report::Series s = palette.series(plans[c].name);
-      for (std::size_t i = 0; i < at.size(); ++i) {
-        s.points.push_back({double(at[i]), mean[i], mean[i] - error[i], mean[i] + error[i]});
-      }
-      return s;
-    };
-    chart.series.push_back(series(distances, curve.mean, curve.error));
-    pooled.series.push_back(series(scores.pooled_at, curve.pooled, curve.pooled_error));
+    report::Series series = palette.series(plans[c].name);
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      const double mean = curve.mean[i];
+      series.points.push_back(
+          {double(distances[i]), mean, mean - curve.error[i], mean + curve.error[i]});
+    }
+    chart.series.push_back(std::move(series));
     list.push_back({{"method", plans[c].name},
                     {"scale", plan.extension().scale},
                     {"falls_until", falls},
@@ -152,10 +146,8 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   result.json["window"] = g.train_length;
   result.json["distances"] = distances;
   set_table(result, std::move(table));
-  result.figures.push_back({"Attention", "attention", chart.title,
-                            "The band is one standard error over token pairs.", std::move(chart)});
-  result.figures.push_back(
-      {"Attention", "attention-pooled", pooled.title, scores.pooled_note, std::move(pooled)});
+  add_chart(result, "attention", std::move(chart),
+            "The band is one standard error over token pairs.");
   result.figures.push_back({"Attention", "angles", fresh.title, "Share of a turn.",
                             std::vector<report::HeatMap>{std::move(fresh)}});
   return result;
@@ -204,8 +196,6 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
   for (const CapturedLayer& l : capture.layers) {
     scores.layers += cat(scores.layers.empty() ? "" : ", ", l.layer);
   }
-  scores.pooled_title = cat("The same, with all ", drawn.size(), " pairs at every distance");
-  scores.pooled_note = "Token pairs differ more than distances do: this mean is steadier.";
 
   TheoryFigure result = picture_of(g, plans, scores, request);
   result.words = cat(
@@ -247,8 +237,7 @@ AttentionPlaces draw_places(const Geometry& g, const std::vector<LayerHeads>& la
   out.tokens = tokens;
   out.distances = distances_to(farthest(tokens), g.train_length);
   out.places = draw(out.distances, tokens);
-  out.inside_distances = distances_to(farthest(g.train_length), g.train_length);
-  out.inside = draw(out.inside_distances, g.train_length);
+  out.inside = draw(distances_to(farthest(g.train_length), g.train_length), g.train_length);
   return out;
 }
 
@@ -294,8 +283,6 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
   std::set<int> layers;
   for (const PairPlace& p : drawn.places) layers.insert(p.layer);
   for (const int l : layers) scores.layers += cat(scores.layers.empty() ? "" : ", ", l);
-  scores.pooled_title = cat("The same, pooled over ", kPooled, " neighbouring distances");
-  scores.pooled_note = cat("Each point is ", kPooled * per_distance, " pairs: steadier.");
 
   TheoryFigure result = picture_of(g, plans, scores, request);
   result.words = cat(

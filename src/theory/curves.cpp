@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <numbers>
 
 #include "base/text.h"
@@ -17,8 +16,6 @@ constexpr std::int64_t kMostPositions = std::int64_t{1} << 26;  // half a GiB of
 constexpr double kMostPosition = 9007199254740992.0;            // 2^53: a double counts so far
 constexpr std::int64_t kMostSteps = std::int64_t{1} << 24;
 constexpr std::int64_t kBlock = 256;
-constexpr double kStep = 1.02;
-constexpr int kHalvings = 30;
 
 void check_length(std::int64_t length) {
   if (length < 1 || length > kMostPositions) {
@@ -48,25 +45,6 @@ void cosine_block(std::span<const double> theta, std::int64_t begin, std::span<d
       c[j] = turned;
     }
   }
-}
-
-// The least x in [1, most] of a growing grid for which good(x), then refined.
-std::optional<double> smallest(double from, double most, const std::function<bool(double)>& good) {
-  if (good(from)) return from;
-  for (double x = from; x < most;) {
-    const double next = std::min(x * kStep, most);
-    if (good(next)) {
-      double low = x;
-      double high = next;
-      for (int i = 0; i < kHalvings && high / low > 1 + 1e-6; ++i) {
-        const double middle = std::sqrt(low * high);
-        (good(middle) ? high : low) = middle;
-      }
-      return high;
-    }
-    x = next;
-  }
-  return std::nullopt;
 }
 
 // The least position whose product with theta has a floor of at least k, by the arithmetic of
@@ -259,23 +237,6 @@ Oscillation oscillation_of(std::span<const double> curve) {
   }
   o.spread = std::sqrt(square / double(curve.size()));
   return o;
-}
-
-std::optional<double> smallest_scale(const Geometry& geometry, Extension extension,
-                                     std::int64_t length, double most) {
-  check_length(length);
-  return smallest(1, most, [&](double scale) {
-    extension.scale = scale;
-    return !first_negative(make_plan(geometry, extension).theta(), length);
-  });
-}
-
-std::optional<double> smallest_base(Geometry geometry, std::int64_t length, double most) {
-  check_length(length);
-  return smallest(2, most, [&](double base) {
-    geometry.base = base;
-    return !first_negative(trained_theta(geometry), length);
-  });
 }
 
 std::vector<double> new_angles(const Plan& plan, std::int64_t length) {

@@ -91,14 +91,6 @@ struct Oscillation {
 };
 Oscillation oscillation_of(std::span<const double> curve);
 
-// The smallest scale from 1 to `most` at which B stays at or above 0 below `length`. B's first
-// negative m does not grow steadily with the scale, so this scans in steps of 2 % and then halves
-// the step that first succeeds; a narrower success below it is missed.
-std::optional<double> smallest_scale(const Geometry& geometry, Extension extension,
-                                     std::int64_t length, double most = 4096);
-// The same over the base of the untouched model.
-std::optional<double> smallest_base(Geometry geometry, std::int64_t length, double most = 1e12);
-
 // ---- Angles: what each pair meets at `length` under the plan (from 0, at most a whole turn) and
 // did not see in training, as a share of a turn.
 std::vector<double> new_angles(const Plan& plan, std::int64_t length);

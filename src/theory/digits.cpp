@@ -13,19 +13,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// As many as a picture shows.
-constexpr std::int64_t kCurvePoints = 2048;
-
-std::vector<double> values_of(const Plan& plan, std::int64_t position) {
-  std::vector<double> values;
-  for (const Digit& d : digits_of(plan, double(position))) values.push_back(d.value);
-  return values;
-}
-
-bool writes(const Plan& plan, std::int64_t position) {
-  return double(position) < writable_positions(plan);
-}
-
 std::string ranges_text(const std::vector<PositionRange>& ranges) {
   std::string text;
   for (const PositionRange& r : ranges) {
@@ -39,24 +26,6 @@ ordered_json ranges_json(const std::vector<PositionRange>& ranges) {
   ordered_json list = ordered_json::array();
   for (const PositionRange& r : ranges) list.push_back({r.first, r.last});
   return list;
-}
-
-// What the sum makes of the digits of every position, as far as all plans are meant to reach.
-report::LineChart sum_chart(const Geometry& g, const std::vector<NamedPlan>& plans,
-                            std::int64_t length) {
-  report::LineChart chart =
-      curve_chart(g, "Position by the sum of its digits",
-                  {"position", report::Spacing::linear, true}, "sum of digits times weights");
-  report::Palette palette;
-  for (const NamedPlan& c : plans) {
-    report::Series s = palette.series(c.name);
-    const std::int64_t step = std::max<std::int64_t>(1, length / kCurvePoints);
-    for (std::int64_t m = 0; m < length && writes(c.plan, m); m += step) {
-      s.points.push_back({double(m), digit_sum(c.plan, values_of(c.plan, m))});
-    }
-    chart.series.push_back(std::move(s));
-  }
-  return chart;
 }
 
 }  // namespace
@@ -84,6 +53,10 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
   report::DataTable back =
       new_table("Positions from their digits",
                 {"method", "position", "sum", "sum over position", "with these digits"}, 1, true);
+  report::DataTable digits = new_table("Digits", {"digit", "turns in the window"}, 0);
+  for (const double turns : rotations_in_window(g)) {
+    digits.rows.push_back({cat(digits.rows.size()), significant(turns, 4)});
+  }
   std::vector<report::HeatMap> maps;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
@@ -98,23 +71,34 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
     map.x_label = "digit, from fast to slow";
     map.y_label = "position";
     map.shades = report::Shades::amount;
-    for (int j = 0; j < pair_count(g); ++j) map.columns.push_back(cat(j));
+    std::vector<double> radix;
+    std::vector<double> weight;
+    for (const Digit& d : digits_of(plan, 0)) {
+      const std::size_t j = radix.size();
+      map.columns.push_back(cat(j));
+      digits.rows[j].push_back(significant(d.radix, 5));
+      radix.push_back(d.radix);
+      weight.push_back(d.weight);
+    }
+    digits.header.push_back(c.name + " radix");
     ordered_json shown = ordered_json::array();
     for (const std::int64_t m : positions) {
-      const std::vector<Digit> digits = digits_of(plan, double(m));
+      digits.header.push_back(cat(c.name, " ", m));
       map.rows.push_back(cat(m));
       map.values.emplace_back();
       map.details.emplace_back();
-      for (std::size_t j = 0; j < digits.size(); ++j) {
-        map.values.back().push_back(digits[j].value / digits[j].radix);
-        map.details.back().push_back(cat(c.name, ", position ", m, ", digit ", j, "\nweight ",
-                                         significant(digits[j].weight, 5), ", radix ",
-                                         significant(digits[j].radix, 5), "\nvalue ",
-                                         significant(digits[j].value, 5)));
+      std::vector<double> own;
+      for (const Digit& d : digits_of(plan, double(m))) {
+        const std::size_t j = own.size();
+        own.push_back(d.value);
+        digits.rows[j].push_back(significant(d.value, 4));
+        map.values.back().push_back(d.value / d.radix);
+        map.details.back().push_back(
+            cat(c.name, ", position ", m, ", digit ", j, "\nweight ", significant(d.weight, 5),
+                ", radix ", significant(d.radix, 5), "\nvalue ", significant(d.value, 5)));
       }
-      const std::vector<double> own = values_of(plan, m);
       const double sum = digit_sum(plan, own);
-      const bool written = writes(plan, m);
+      const bool written = double(m) < writable_positions(plan);
       const std::vector<PositionRange> same =
           written ? positions_of(plan, own) : std::vector<PositionRange>{};
       back.rows.push_back({c.name, cat(m), significant(sum, 6),
@@ -128,12 +112,6 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                        {"positions", written ? ranges_json(same) : ordered_json()}});
     }
     maps.push_back(std::move(map));
-    std::vector<double> radix;
-    std::vector<double> weight;
-    for (const Digit& d : digits_of(plan, 0)) {
-      radix.push_back(d.radix);
-      weight.push_back(d.weight);
-    }
     list.push_back({{"method", c.name},
                     {"scale", plan.extension().scale},
                     {"first_open_digit", first_open_digit(plan, g.train_length)},
@@ -148,31 +126,12 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
   }
   result.json["geometry"] = geometry_fields(g);
   result.json["beta"] = beta;
-  report::DataTable digits = new_table("Digits", {"digit", "turns in the window"}, 0);
-  for (const NamedPlan& c : plans) {
-    digits.header.push_back(c.name + " radix");
-    for (const std::int64_t m : positions) digits.header.push_back(cat(c.name, " ", m));
-  }
-  const std::vector<double> turns = rotations_in_window(g);
-  for (int j = 0; j < pair_count(g); ++j) {
-    std::vector<std::string> row = {cat(j), significant(turns[std::size_t(j)], 4)};
-    for (const NamedPlan& c : plans) {
-      row.push_back(significant(digits_of(c.plan, 0)[std::size_t(j)].radix, 5));
-      for (const std::int64_t m : positions) {
-        row.push_back(significant(digits_of(c.plan, double(m))[std::size_t(j)].value, 4));
-      }
-    }
-    digits.rows.push_back(std::move(row));
-  }
   result.data = digits;
   result.page = {summary, back, digits};
   result.terminal = {summary, back};
   if (plans.size() <= 2) result.terminal.push_back(digits);
   result.figures.push_back({"Digits", "digits", "Digits of positions",
                             "Shade: the digit over its radix.", std::move(maps)});
-  report::LineChart sums = sum_chart(g, plans, counted);
-  result.figures.push_back({"Digits", "digit-sums", sums.title,
-                            "Each curve ends where its digits start again.", std::move(sums)});
   return result;
 }
 

@@ -6,14 +6,12 @@
 #include <limits>
 #include <map>
 #include <numbers>
-#include <optional>
 
 #include "base/text.h"
-#include "core/methods.h"
+#include "base/words.h"
 #include "mrrope/ladder.h"
-#include "report/charts/markup.h"
 #include "report/page/html_page.h"
-#include "report/paper/paper.h"
+#include "report/report.h"
 #include "theory/curves.h"
 
 namespace mrrope::theory {
@@ -22,49 +20,18 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// The mark of a curve that never goes below 0 here.
-std::string negative_text(const std::optional<std::int64_t>& m, std::int64_t limit) {
-  return m ? cat(*m) : cat("none below ", limit);
-}
-
 constexpr std::int64_t kNoRoot = std::numeric_limits<std::int64_t>::max();
 
-// "2, 4..6, 10": runs of neighbours in the list of scales are joined.
-std::string runs_text(const std::vector<double>& scales, const std::vector<bool>& chosen) {
-  std::string text;
+// "2, 4..6, 10": the scales where the order is 1; runs of neighbours are joined.
+std::string runs_text(const std::vector<double>& scales, const std::vector<int>& order) {
+  std::vector<std::string> runs;
   for (std::size_t i = 0; i < scales.size(); ++i) {
-    if (!chosen[i]) continue;
-    std::size_t last = i;
-    while (last + 1 < scales.size() && chosen[last + 1]) ++last;
-    text += cat(text.empty() ? "" : ", ", number(scales[i]));
-    if (last > i) text += cat("..", number(scales[last]));
-    i = last;
+    if (order[i] != 1) continue;
+    const std::size_t first = i;
+    while (i + 1 < scales.size() && order[i + 1] == 1) ++i;
+    runs.push_back(number(scales[first]) + (i > first ? ".." + number(scales[i]) : ""));
   }
-  return text.empty() ? "-" : text;
-}
-
-// Two methods over the scales.
-struct Order {
-  std::vector<bool> first_ahead;
-  std::vector<bool> equal;
-  std::vector<std::size_t> flips;  // at this index the order is the reverse of that before it
-};
-
-Order order_of(const std::vector<std::int64_t>& a, const std::vector<std::int64_t>& b) {
-  Order order;
-  int before = 0;  // who was ahead last; equal roots do not count
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const int now = a[i] > b[i] ? 1 : a[i] < b[i] ? -1 : 0;
-    order.first_ahead.push_back(now > 0);
-    order.equal.push_back(now == 0);
-    if (now != 0 && before != 0 && now != before) order.flips.push_back(i);
-    if (now != 0) before = now;
-  }
-  return order;
-}
-
-std::ptrdiff_t count(const std::vector<bool>& list) {
-  return std::count(list.begin(), list.end(), true);
+  return runs.empty() ? "-" : joined(runs, ", ");
 }
 
 }  // namespace
@@ -88,7 +55,7 @@ std::string page_of(const TheoryFigure& result) {
   if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
   body += maps;
   for (const report::DataTable& t : result.page) body += to_html(t);
-  return report::to_page({cat("mrrope theory: ", result.title), "theory", body});
+  return report::to_page(cat("mrrope theory: ", result.title), "theory", body);
 }
 
 double reach_of(const Geometry& g, const std::vector<NamedPlan>& plans) {
@@ -110,13 +77,17 @@ nlohmann::ordered_json geometry_fields(const Geometry& g) {
 
 report::LineChart curve_chart(const Geometry& g, std::string title, report::Axis x,
                               std::string y_label) {
-  report::LineChart chart;
-  chart.title = std::move(title);
-  chart.x = std::move(x);
-  chart.y = {std::move(y_label), report::Spacing::linear, false};
-  chart.dots = false;
-  chart.marks = {{double(g.train_length), cat("window ", length_text(g.train_length))}};
-  return chart;
+  return {.title = std::move(title),
+          .x = std::move(x),
+          .y = {std::move(y_label)},
+          .marks = {report::window_mark(g.train_length)},
+          .dots = false};
+}
+
+void add_chart(TheoryFigure& figure, const std::string& file, report::LineChart chart,
+               const std::string& note) {
+  const std::string title = chart.title;
+  figure.figures.push_back({"", file, title, note, std::move(chart)});
 }
 
 report::DataTable new_table(std::string caption, std::vector<std::string> header,
@@ -182,7 +153,6 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
   report::DataTable table = new_table(
       "Linear range", {"base", "linear up to", "slope", "error", "largest value as printed"}, 0);
   ordered_json& list = result.json["bases"] = ordered_json::array();
-  int colour = 0;
   for (const double base : bases) {
     Geometry other = g;
     other.base = base;
@@ -201,9 +171,9 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
     table.rows.push_back({number(base), cat(range.length, to_the_end ? " (the end)" : ""),
                           significant(range.slope, 5), fixed(100 * range.error, 2) + " %",
                           significant(printed, 4)});
-    report::Series s{cat("base ", number(base)), 1 + colour++ % (report::kColours - 1), false, {}};
-    for (std::size_t m = 0; m < estimate.size(); ++m) s.points.push_back({double(m), estimate[m]});
-    chart.series.push_back(std::move(s));
+    const int colour = 1 + int(chart.series.size()) % (report::kColours - 1);
+    chart.series.push_back(
+        report::with_values({cat("base ", number(base)), colour, false, {}}, estimate));
     list.push_back({{"base", base},
                     {"linear_length", range.length},
                     {"slope", range.slope},
@@ -214,7 +184,7 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
   result.json["length"] = length;
   result.json["bound"] = bound;
   set_table(result, std::move(table));
-  result.figures.push_back({"Estimate", "estimate", chart.title, "", std::move(chart)});
+  add_chart(result, "estimate", std::move(chart));
   return result;
 }
 
@@ -232,14 +202,10 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
                                       {"method", "scale", "pair", "factor", "lambda"});
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const PlanGroup& group : groups) {
-    report::LineChart factor;
-    factor.title = "Cumulative factor per pair" + group.name;
-    factor.x = {"pair, from fast to slow", report::Spacing::linear, false};
-    factor.y = {"cumulative factor", report::Spacing::log, false};
-    factor.dots = false;
-    report::LineChart lambda = factor;
-    lambda.title = "Radix multiplier lambda per digit" + group.name;
-    lambda.y = {"lambda", report::Spacing::linear, false};
+    report::LineChart factor = report::pair_chart("Cumulative factor per pair" + group.name,
+                                                  "cumulative factor", report::Spacing::log);
+    report::LineChart lambda = report::pair_chart("Radix multiplier lambda per digit" + group.name,
+                                                  "lambda", report::Spacing::linear);
     report::Palette palette;
     for (const NamedPlan& c : group.plans) {
       const Plan& plan = c.plan;
@@ -248,16 +214,12 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
       shapes.rows.push_back({c.name, s, to_string(plan.shape()), cat(plan.boundaries().low),
                              cat(plan.boundaries().high), significant(range_growth(plan), 6),
                              fixed(*std::max_element(lambdas.begin(), lambdas.end()), 5)});
-      report::Series sf = palette.series(c.name);
-      report::Series sl = sf;
+      factor.series.push_back(with_values(palette.series(c.name), plan.factor()));
+      lambda.series.push_back(with_values(palette.series(c.name), lambdas));
       for (std::size_t i = 0; i < plan.factor().size(); ++i) {
-        sf.points.push_back({double(i), plan.factor()[i]});
-        if (i < lambdas.size()) sl.points.push_back({double(i), lambdas[i]});
         pairs.rows.push_back({c.name, s, cat(i), number(plan.factor()[i]),
                               i < lambdas.size() ? number(lambdas[i]) : ""});
       }
-      factor.series.push_back(std::move(sf));
-      lambda.series.push_back(std::move(sl));
       list.push_back(
           {{"method", c.name},
            {"scale", plan.extension().scale},
@@ -269,8 +231,8 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
                       {double(plan.boundaries().high), cat("high ", plan.boundaries().high)}};
       lambda.marks = factor.marks;
     }
-    result.figures.push_back({"Factors", "factors", factor.title, "", factor});
-    result.figures.push_back({"Factors", "lambdas", lambda.title, "", lambda});
+    add_chart(result, "factors", std::move(factor));
+    add_chart(result, "lambdas", std::move(lambda));
   }
   result.json["geometry"] = geometry_fields(g);
   result.data = std::move(pairs);
@@ -290,42 +252,46 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
       new_table(cat("Distance seen by token ", length, ", fastest and slowest pair"),
                 {"method", "distance", "fastest pair", "slowest pair"});
   report::DataTable few = table;
-  report::LineChart chart =
-      curve_chart(g, "", {"distance in tokens", report::Spacing::linear, false}, "distance seen");
-  chart.marks = {{double(g.train_length), cat("window ", g.train_length)}};
-  report::LineChart charts[] = {chart, chart};
+  const auto chart_of = [&](const char* title) {
+    report::LineChart chart =
+        curve_chart(g, title, {"distance in tokens", report::Spacing::linear}, "distance seen");
+    chart.marks = {{double(g.train_length), cat("window ", g.train_length)}};
+    return chart;
+  };
+  report::LineChart charts[] = {chart_of("Distance seen in the fastest pair"),
+                                chart_of("Distance seen in the slowest pair")};
   const std::size_t pairs[] = {0, std::size_t(pair_count(g)) - 1};
   report::Palette palette;
   ordered_json& list = result.json["methods"] = ordered_json::array();
+  std::vector<std::int64_t> distances;
+  for (std::int64_t step = 0; step <= kSteps; ++step) {
+    distances.push_back((length - 1) * step / kSteps);
+  }
   for (const NamedLadder& named : ladders) {
-    report::Series series[] = {palette.series(named.name), {}};
-    series[1] = series[0];
-    ordered_json distances = ordered_json::array();
-    ordered_json seen[] = {ordered_json::array(), ordered_json::array()};
-    for (std::int64_t step = 0; step <= kSteps; ++step) {
-      const std::int64_t distance = (length - 1) * step / kSteps;
-      double d[2];
-      for (int which = 0; which < 2; ++which) {
-        d[which] = seen_distance(named.ladder, length - 1, length - 1 - distance, pairs[which]);
-        series[which].points.push_back({double(distance), d[which]});
-        seen[which].push_back(d[which]);
+    std::vector<double> seen[2];
+    for (const int which : {0, 1}) {
+      report::Series series = palette.series(named.name);
+      for (const std::int64_t d : distances) {
+        seen[which].push_back(
+            seen_distance(named.ladder, length - 1, length - 1 - d, pairs[which]));
+        series.points.push_back({double(d), seen[which].back()});
       }
-      distances.push_back(distance);
-      table.rows.push_back({named.name, cat(distance), number(d[0]), number(d[1])});
-      if (step > 0 && step % (kSteps / 4) == 0) {
-        few.rows.push_back({named.name, cat(distance), fixed(d[0], 1), fixed(d[1], 1)});
-      }
+      charts[which].series.push_back(std::move(series));
     }
-    for (int which : {0, 1}) charts[which].series.push_back(std::move(series[which]));
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      const double fast = seen[0][i];
+      const double slow = seen[1][i];
+      table.rows.push_back({named.name, cat(distances[i]), number(fast), number(slow)});
+      if (i == 0 || i % (kSteps / 4) != 0) continue;
+      few.rows.push_back({named.name, cat(distances[i]), fixed(fast, 1), fixed(slow, 1)});
+    }
     list.push_back({{"method", named.name},
                     {"distance", distances},
                     {"fastest_pair", seen[0]},
                     {"slowest_pair", seen[1]}});
   }
-  charts[0].title = "Distance seen in the fastest pair";
-  charts[1].title = "Distance seen in the slowest pair";
-  result.figures = {{"Distance", "distance-fast", charts[0].title, "", charts[0]},
-                    {"Distance", "distance-slow", charts[1].title, "", charts[1]}};
+  add_chart(result, "distance-fast", std::move(charts[0]));
+  add_chart(result, "distance-slow", std::move(charts[1]));
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
   result.data = std::move(table);
@@ -334,7 +300,7 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
 }
 
 TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans,
-                          std::int64_t length, std::int64_t wanted) {
+                          std::int64_t length) {
   if (length == 0) length = std::int64_t(std::min(reach_of(g, plans), double(1 << 20)));
   TheoryFigure result;
   result.title = "How far similar tokens stay ahead of random ones";
@@ -345,14 +311,6 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
           "Error of a sum: below 1e-8 up to a million positions (double).\n");
   report::DataTable table = new_table(
       "Bound", {"method", "scale", "first negative m", "middle: variation", "middle: spread"});
-  if (wanted > 0) {
-    table.header.push_back(cat("least scale for ", length_text(wanted)));
-    const auto base = smallest_base(g, wanted);
-    result.words += cat("Least base of the untouched model for ", length_text(wanted), ": ",
-                        base ? significant(*base, 6) : std::string("none up to 1e12"), ".\n");
-    result.json["least_base"] = base ? ordered_json(*base) : ordered_json();
-  }
-  table.text_columns = 1;
   report::LineChart whole =
       curve_chart(g, "B(m), all pairs", {"distance m", report::Spacing::log, true}, "B(m)");
   report::LineChart middle = whole;
@@ -369,40 +327,23 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
     const std::vector<double> part = cosine_sum(theta.subspan(first, last - first), length);
     const Oscillation o = oscillation_of(part);
     const auto negative = first_negative(theta, length);
-    table.rows.push_back({c.name, number(plan.extension().scale), negative_text(negative, length),
+    table.rows.push_back({c.name, number(plan.extension().scale),
+                          negative ? cat(*negative) : cat("none below ", length),
                           significant(o.variation, 5), significant(o.spread, 4)});
-    ordered_json entry = {{"method", c.name},
-                          {"scale", plan.extension().scale},
-                          {"first_negative", negative ? ordered_json(*negative) : ordered_json()},
-                          {"middle_variation", o.variation},
-                          {"middle_spread", o.spread}};
-    if (wanted > 0) {
-      std::optional<double> least;
-      const Method& method = method_row(plan.extension().method);
-      const bool scales = method.reach != Reach::unchanged && !method.info.takes_lists;
-      if (scales) least = smallest_scale(g, plan.extension(), wanted);
-      table.rows.back().push_back(!scales ? "takes no scale"
-                                  : least ? significant(*least, 5)
-                                          : "none up to 4096");
-      entry["least_scale"] = least ? ordered_json(*least) : ordered_json();
-    }
-    list.push_back(std::move(entry));
-    report::Series s = palette.series(c.name);
-    report::Series m = s;
-    for (std::size_t i = 1; i < sum.size(); ++i) {
-      s.points.push_back({double(i), sum[i]});
-      m.points.push_back({double(i), part[i]});
-    }
-    whole.series.push_back(std::move(s));
-    middle.series.push_back(std::move(m));
+    list.push_back({{"method", c.name},
+                    {"scale", plan.extension().scale},
+                    {"first_negative", negative ? ordered_json(*negative) : ordered_json()},
+                    {"middle_variation", o.variation},
+                    {"middle_spread", o.spread}});
+    whole.series.push_back(with_values(palette.series(c.name), sum, 1));
+    middle.series.push_back(with_values(palette.series(c.name), part, 1));
   }
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
   set_table(result, std::move(table));
-  result.figures.push_back({"Bound", "bound", whole.title, "", std::move(whole)});
-  result.figures.push_back({"Bound", "bound-middle", middle.title,
-                            "Fewer and smaller swings mean a steadier sense of distance.",
-                            std::move(middle)});
+  add_chart(result, "bound", std::move(whole));
+  add_chart(result, "bound-middle", std::move(middle),
+            "Fewer and smaller swings mean a steadier sense of distance.");
   return result;
 }
 
@@ -434,11 +375,10 @@ TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
     for (const auto& of : roots) row.push_back(of[i] == kNoRoot ? "none" : cat(of[i]));
     table.rows.push_back(std::move(row));
   }
-  report::LineChart chart;
-  chart.title = "First negative m of B(m) against the scale";
-  chart.x = {"scale", report::Spacing::linear, false};
-  chart.y = {"first negative m", report::Spacing::log, false};
-  chart.dots = scales.size() <= 24;
+  report::LineChart chart{.title = "First negative m of B(m) against the scale",
+                          .x = {"scale"},
+                          .y = {"first negative m", report::Spacing::log},
+                          .dots = scales.size() <= 24};
   report::Palette palette;
   ordered_json& methods = result.json["methods"] = ordered_json::array();
   for (std::size_t c = 0; c < names.size(); ++c) {
@@ -459,18 +399,25 @@ TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
   ordered_json& pairs = result.json["pairs"] = ordered_json::array();
   for (std::size_t a = 0; a < names.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      const Order order = order_of(roots[a], roots[b]);
+      std::vector<int> order;  // 1: the first is ahead, -1: the second is
       ordered_json at = ordered_json::array();
-      for (const std::size_t i : order.flips) at.push_back({scales[i - 1], scales[i]});
+      int before = 0;  // who was ahead last; equal roots do not count
+      for (std::size_t i = 0; i < scales.size(); ++i) {
+        const int now = int(roots[a][i] > roots[b][i]) - int(roots[a][i] < roots[b][i]);
+        order.push_back(now);
+        if (now * before < 0) at.push_back({scales[i - 1], scales[i]});
+        if (now != 0) before = now;
+      }
+      const auto ahead = std::count(order.begin(), order.end(), 1);
+      const auto equal = std::count(order.begin(), order.end(), 0);
       pairs.push_back({{"method", names[a]},
                        {"against", names[b]},
                        {"flips", at},
-                       {"ahead", count(order.first_ahead)},
-                       {"equal", count(order.equal)}});
-      if (order.flips.empty()) continue;
-      flips.rows.push_back({names[a], names[b], cat(order.flips.size()),
-                            cat(count(order.first_ahead), " of ", scales.size()),
-                            cat(count(order.equal)), runs_text(scales, order.first_ahead)});
+                       {"ahead", ahead},
+                       {"equal", equal}});
+      if (at.empty()) continue;
+      flips.rows.push_back({names[a], names[b], cat(at.size()), cat(ahead, " of ", scales.size()),
+                            cat(equal), runs_text(scales, order)});
     }
   }
   result.json["geometry"] = geometry_fields(g);
@@ -479,8 +426,7 @@ TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
   result.data = table;
   result.page = {flips, table};
   result.terminal = {std::move(table), std::move(flips)};
-  result.figures.push_back(
-      {"Bound", "bound-scales", chart.title, "Higher is farther.", std::move(chart)});
+  add_chart(result, "bound-scales", std::move(chart), "Higher is farther.");
   return result;
 }
 

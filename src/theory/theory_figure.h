@@ -10,8 +10,7 @@
 
 #include "model/timeline_model.h"
 #include "mrrope/ladder.h"
-#include "report/charts/markup.h"
-#include "report/figures.h"
+#include "report/page/html_page.h"
 
 namespace mrrope::theory {
 
@@ -43,6 +42,8 @@ nlohmann::ordered_json geometry_fields(const Geometry& geometry);
 // Lines without dots over positions or distances, with a mark at the window.
 report::LineChart curve_chart(const Geometry& geometry, std::string title, report::Axis x,
                               std::string y_label);
+void add_chart(TheoryFigure& figure, const std::string& file, report::LineChart chart,
+               const std::string& note = {});
 // A table without rows yet.
 report::DataTable new_table(std::string caption, std::vector<std::string> header,
                             std::size_t text_columns = 1, bool text_at_end = false);
@@ -81,10 +82,9 @@ struct NamedLadder {
 TheoryFigure distance_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders,
                              std::int64_t length);
 
-// The sum of cosines, and where it turns negative. length 0: as far as the plans reach. reach: also
-// find the smallest scale and base that reach this length; 0: do not.
+// The sum of cosines, and where it turns negative. length 0: as far as the plans reach.
 TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
-                          std::int64_t length, std::int64_t reach);
+                          std::int64_t length);
 
 // Where the sum of cosines first turns negative, against the scale: one group per scale, with
 // the same names in each. Scales ascend. length: positions to search.
@@ -106,9 +106,7 @@ struct AttentionPlaces {
   std::int64_t tokens = 0;
   std::vector<std::int64_t> distances;
   std::vector<PairPlace> places;  // request.pairs of each distance
-  // The same inside the window, for the unmodified model.
-  std::vector<std::int64_t> inside_distances;
-  std::vector<PairPlace> inside;
+  std::vector<PairPlace> inside;  // the same inside the window, for the unmodified model
 };
 AttentionPlaces draw_places(const Geometry& geometry, const std::vector<LayerHeads>& layers,
                             std::int64_t tokens, const AttentionRequest& request);

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/objective.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 #include "base/text.h"
 #include "eval/tasks/needle/needle.h"
 #include "mrrope/error.h"
+#include "tune/search.h"
 
 namespace mrrope::tune {
 
@@ -259,23 +258,13 @@ ordered_json to_json(const Measured& m) {
 }
 
 Measured measured_from_json(const ordered_json& line) {
-  Measured m;
-  try {
-    if (line.contains("failed")) {
-      m.failed = line["failed"].get<std::string>();
-    } else {
-      m.bands = line.at("bands").get<std::vector<double>>();
-      m.answers = line.at("answers").get<std::vector<double>>();
-    }
-  } catch (const ordered_json::exception& e) {
-    throw Error(ErrorKind::corrupt, cat("a line of the journal is damaged: ", e.what()),
-                "delete this line, or the folder");
-  }
-  if (m.failed.empty() && m.bands.empty()) {
-    throw Error(ErrorKind::corrupt, "a line of the journal holds no bands",
-                "delete this line, or the folder");
-  }
-  return m;
+  if (line.contains("failed")) return {{}, {}, line["failed"].get<std::string>()};
+  Measured m{line.at("bands").get<std::vector<double>>(),
+             line.at("answers").get<std::vector<double>>(),
+             {}};
+  if (!m.bands.empty()) return m;
+  throw Error(ErrorKind::corrupt, "a line of the journal holds no bands",
+              "delete this line, or the folder");
 }
 
 }  // namespace mrrope::tune

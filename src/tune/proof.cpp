@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/proof.h"
-
 #include <algorithm>
 #include <cmath>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "mrrope/error.h"
+#include "tune/search.h"
 
 namespace mrrope::tune {
 
@@ -36,12 +35,11 @@ eval::Estimate needle_difference(const eval::ResultTable& results, const std::st
 }
 
 std::string why_against(const ProofRow& row, const ProofRow& tuned) {
-  const double own = tuned.perplexity.back().value;
-  const double other = row.perplexity.back().value;
   if (!row.lower_perplexity && row.as_many_needles) {
     return "finds as many needles, and its perplexity is not higher at every length by two errors";
   }
-  if (other <= own && !(row.needle_difference.value > 0)) {
+  if (row.perplexity.back().value <= tuned.perplexity.back().value &&
+      !(row.needle_difference.value > 0)) {
     return "has lower perplexity at the wanted length and finds as many needles";
   }
   return {};
@@ -57,6 +55,8 @@ std::string plus_minus(const eval::Estimate& e, int digits) {
   if (e.n == 0) return "-";
   return cat(fixed(e.value, digits), " +-", fixed(e.error, digits));
 }
+
+eval::Estimate in_percent(const eval::Estimate& e) { return {100 * e.value, 100 * e.error, e.n}; }
 
 std::string signed_percent(const eval::Estimate& e) {
   return cat(e.n > 0 && e.value >= 0 ? "+" : "", plus_minus(e, 1));
@@ -113,31 +113,25 @@ Proof judge_proof(const eval::ResultTable& ppl, const eval::ResultTable& needle,
 }
 
 Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
-            const std::vector<eval::Document>& held_out, const ProofOptions& options, double weight,
+            const std::vector<eval::Document>& held_out, eval::NeedleOptions needles, double weight,
             eval::RunFolder& ppl, eval::RunFolder& needle, eval::Progress& progress) {
   const Geometry& g = model.facts().geometry;
   const std::int64_t ctx = tuned.ladder.longest();
   std::vector<eval::MethodUnderTest> methods = {{tuned.name, tuned.ladder}};
   for (const Proposal& c : others) methods.push_back({c.name, c.ladder});
 
-  eval::NeedleOptions needles;
   needles.lengths = {ctx};
-  needles.depths = options.depths;
-  needles.samples = options.needles;
-  needles.seed = options.seed;
-  needles.form = options.form;
-  needles.batch = options.batch;
+  needles.depths = {5, 15, 25, 35, 45, 55, 65, 75, 85, 95};
   eval::PerplexityOptions perplexity;
   for (std::int64_t n = g.train_length; n < ctx; n *= 2) perplexity.lengths.push_back(n);
   perplexity.lengths.push_back(ctx);
-  perplexity.batch = options.batch;
   perplexity.kl_positions = 0;
 
   std::vector<eval::MethodUnderTest> with_none = methods;
   with_none.push_back({"none", make_ladder(make_plan(g, Extension{}), ctx)});
   const eval::ResultTable p = run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
   eval::ResultTable n;
-  if (options.needles > 0) n = run_needle(model, methods, held_out, needles, needle, progress);
+  if (needles.samples > 0) n = run_needle(model, methods, held_out, needles, needle, progress);
   Proof proof = judge_proof(p, n, tuned.name, weight);
   proof.documents = held_out.size();
   return proof;
@@ -173,19 +167,13 @@ std::string to_text(const Proof& proof) {
   std::vector<TextRow> table = {{"method"}};
   for (const std::int64_t n : proof.lengths) table[0].push_back(length_text(n));
   table[0].push_back("needles %");
-  const auto put = [&](const ProofRow& row) {
-    TextRow line = {row.method};
-    for (const eval::Estimate& e : row.perplexity) line.push_back(plus_minus(e, 3));
-    line.push_back(plus_minus({100 * row.found.value, 100 * row.found.error, row.found.n}, 1));
-    table.push_back(std::move(line));
-  };
-  put(proof.tuned);
-  for (const ProofRow& row : proof.rows) put(row);
-  if (!proof.untouched.empty()) {
-    ProofRow none;
-    none.method = "none";
-    none.perplexity = proof.untouched;
-    put(none);
+  std::vector<ProofRow> all = {proof.tuned};
+  all.insert(all.end(), proof.rows.begin(), proof.rows.end());
+  if (!proof.untouched.empty()) all.push_back({.method = "none", .perplexity = proof.untouched});
+  for (const ProofRow& row : all) {
+    table.push_back({row.method});
+    for (const eval::Estimate& e : row.perplexity) table.back().push_back(plus_minus(e, 3));
+    table.back().push_back(plus_minus(in_percent(row.found), 1));
   }
   std::string text = cat("Perplexity of the first N tokens of ", proof.documents,
                          " held-out documents; ", proof.tuned.found.n, " needles at ",
@@ -195,11 +183,9 @@ std::string to_text(const Proof& proof) {
   for (const std::int64_t n : proof.lengths) pairs[0].push_back(length_text(n) + " %");
   pairs[0].push_back("needles, points");
   for (const ProofRow& row : proof.rows) {
-    TextRow line = {row.method};
-    for (const eval::Estimate& e : row.difference) line.push_back(signed_percent(e));
-    const eval::Estimate& d = row.needle_difference;
-    line.push_back(signed_percent({100 * d.value, 100 * d.error, d.n}));
-    pairs.push_back(std::move(line));
+    pairs.push_back({row.method});
+    for (const eval::Estimate& e : row.difference) pairs.back().push_back(signed_percent(e));
+    pairs.back().push_back(signed_percent(in_percent(row.needle_difference)));
   }
   text += cat(
       "\nPaired differences (negative percent: lower perplexity; positive points: more needles):\n",

@@ -80,10 +80,9 @@ class Search {
         progress_(progress),
         left_(std::int64_t(options.budget * double(set.pass))) {
     for (const ordered_json& line : folder.units()) {
-      const Measured measured = measured_from_json(line);
       try {
         done_[key(line.at("numbers").get<std::string>(), line.at("text").get<std::string>(),
-                  whole<std::int64_t>(line.at("length")))] = measured;
+                  whole<std::int64_t>(line.at("length")))] = measured_from_json(line);
       } catch (const ordered_json::exception& e) {
         throw Error(ErrorKind::corrupt, cat("a line of the journal is damaged: ", e.what()),
                     "delete this line, or the folder");
@@ -115,10 +114,9 @@ class Search {
                       " plans: ", last_failure_),
                   "try -fa off, or -ctk f32 -ctv f32; mrrope eval ppl shows where it begins");
     }
-    const std::int64_t after_start = left_;
-    const double for_knots = kKnotShare * double(after_start);
-    const bool knots = options_.knots && space_.growth == Growth::none &&
-                       for_knots >= kKnotPasses * double(set_.pass);
+    const double for_knots = kKnotShare * double(left_);
+    const bool knots =
+        space_.growth == Growth::none && for_knots >= kKnotPasses * double(set_.pass);
     reserve_ = knots ? std::int64_t(for_knots) : 0;
     refine_family();
     reserve_ = 0;
@@ -140,7 +138,7 @@ class Search {
     for (std::size_t i = 0; i < result_.trials.size(); ++i) {
       if (result_.trials[i].proposal.numbers == proposal.numbers) return i;
     }
-    result_.trials.push_back({proposal, {}, false, {}, {}, {}});
+    result_.trials.push_back({proposal});
     return result_.trials.size() - 1;
   }
 
@@ -215,17 +213,17 @@ class Search {
     std::vector<std::size_t> alive(result_.trials.size());
     std::iota(alive.begin(), alive.end(), 0);
     for (const Stage& stage : stages(set_)) {
-      std::map<std::size_t, std::vector<Measured>> seen;
+      std::map<std::size_t, Trial> seen;
       for (const std::size_t i : alive) {
         if (stage.halves) {
           for (const SearchText& text : set_.halves) {
             const Proposal shorter = at_length(space_, result_.trials[i].proposal, text.length);
-            seen[i].push_back(unit(shorter, text));
-            if (!seen[i].back().failed.empty()) last_failure_ = seen[i].back().failed;
+            seen[i].measured.push_back(unit(shorter, text));
           }
+          update(seen[i]);
         } else {
           while (result_.trials[i].measured.size() < stage.texts) extend(i);
-          seen[i] = result_.trials[i].measured;
+          seen[i] = result_.trials[i];
           consider(i);
         }
       }
@@ -238,50 +236,39 @@ class Search {
   // Keeps the better half. rescue: and of the others, while there is room, the best in perplexity
   // alone, the best in retrieval alone (the ends of the front), and those that are not clearly
   // worse than the best.
-  void drop(std::vector<std::size_t>& alive,
-            const std::map<std::size_t, std::vector<Measured>>& seen, bool rescue) {
-    const auto average = [&](std::size_t i, const auto& of) {
-      double sum = 0;
-      for (const Measured& m : seen.at(i)) sum += of(m);
-      return sum / double(seen.at(i).size());
+  void drop(std::vector<std::size_t>& alive, std::map<std::size_t, Trial>& seen,
+            bool rescue) const {
+    const auto by = [&](eval::Estimate Trial::*estimate, double sign) {
+      return [&seen, estimate, sign](std::size_t a, std::size_t b) {
+        return sign * (seen[a].*estimate).value < sign * (seen[b].*estimate).value;
+      };
     };
-    const auto value = [&](std::size_t i) {
-      return average(i, [&](const Measured& m) { return objective(m); });
-    };
-    std::erase_if(alive, [&](std::size_t i) { return !std::isfinite(value(i)); });
+    std::erase_if(alive, [&](std::size_t i) { return !std::isfinite(seen[i].objective.value); });
     if (alive.empty()) return;
-    std::stable_sort(alive.begin(), alive.end(),
-                     [&](std::size_t a, std::size_t b) { return value(a) < value(b); });
+    std::stable_sort(alive.begin(), alive.end(), by(&Trial::objective, 1));
     const std::size_t most = kept(alive.size(), rescue);
-    const std::size_t half = kept(alive.size(), false);
-    std::vector<std::size_t> staying(alive.begin(), alive.begin() + std::ptrdiff_t(half));
-    const std::vector<std::size_t> others(alive.begin() + std::ptrdiff_t(half), alive.end());
+    const auto half = alive.begin() + std::ptrdiff_t(kept(alive.size(), false));
+    std::vector<std::size_t> staying(alive.begin(), half);
     const auto save = [&](std::size_t i) {
       if (staying.size() >= most) return;
       if (std::find(staying.begin(), staying.end(), i) == staying.end()) staying.push_back(i);
     };
-    if (rescue && !others.empty()) {
-      save(*std::min_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
-        const auto f = [](const Measured& m) { return m.log_perplexity(); };
-        return average(a, f) < average(b, f);
-      }));
-      save(*std::max_element(alive.begin(), alive.end(), [&](std::size_t a, std::size_t b) {
-        const auto f = [](const Measured& m) { return m.retrieval(); };
-        return average(a, f) < average(b, f);
-      }));
-      for (const std::size_t i : others) {
-        const eval::Estimate d = difference(seen.at(i), seen.at(alive.front()));
-        if (d.n > 1 && d.value <= 2 * d.error) save(i);
+    if (rescue && half != alive.end()) {
+      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::log_perplexity, 1)));
+      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::retrieval, -1)));
+      for (auto i = half; i != alive.end(); ++i) {
+        const eval::Estimate d = difference(seen[*i], seen[alive.front()]);
+        if (d.n > 1 && d.value <= 2 * d.error) save(*i);
       }
     }
     alive = std::move(staying);
   }
 
   // Of the objective, text by text: what a has more than b.
-  eval::Estimate difference(const std::vector<Measured>& a, const std::vector<Measured>& b) const {
+  eval::Estimate difference(const Trial& a, const Trial& b) const {
     std::vector<double> d;
-    for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
-      d.push_back(objective(a[i]) - objective(b[i]));
+    for (std::size_t i = 0; i < a.measured.size() && i < b.measured.size(); ++i) {
+      d.push_back(objective(a.measured[i]) - objective(b.measured[i]));
     }
     return eval::mean(d);
   }
@@ -295,7 +282,7 @@ class Search {
         const Trial& trial = result_.trials[i];
         const Trial& best = result_.trials[*best_];
         const std::size_t n = trial.measured.size();
-        const eval::Estimate d = difference(trial.measured, best.measured);
+        const eval::Estimate d = difference(trial, best);
         if (n > 0 && !std::isfinite(d.value)) return best.objective.value + kFailed;
         const bool worse = n >= kRaceTexts && d.value > 2 * d.error;
         if (trial.complete || worse) {
@@ -312,7 +299,7 @@ class Search {
 
   // From the best member of the family; then, if passes are left, again from where that led.
   void refine_family() {
-    Box box{space_.lower, space_.upper, space_.step};
+    std::vector<SearchAxis> axes = space_.axes;
     for (int round = 0; round < 2; ++round) {
       std::optional<std::size_t> from;
       for (std::size_t i = 0; i < result_.trials.size(); ++i) {
@@ -322,13 +309,13 @@ class Search {
       }
       if (!from) return;
       bool spent = false;
-      refine(box, *result_.trials[*from].proposal.point, [&](const Point& point) {
+      refine(axes, *result_.trials[*from].proposal.point, [&](const Point& point) {
         const auto value = race(proposal_at(space_, point, "refined"));
         spent = !value;
         return value;
       });
       if (spent) return;
-      for (double& step : box.step) step /= 2;
+      for (SearchAxis& axis : axes) axis.step /= 2;
     }
   }
 
@@ -339,16 +326,14 @@ class Search {
     const std::vector<SearchResult::Step> path = result_.path;
     const std::size_t n = kStretches - 1;
     const std::vector<double> zero(n, 0.0);
-    const Box box{std::vector<double>(n, -1.0), std::vector<double>(n, 1.0),
-                  std::vector<double>(n, 0.3)};
-    refine(box, zero, [&](const Point& free) -> std::optional<double> {
-      if (free == zero) return result_.trials[family].objective.value;
-      std::vector<double> warp = free;
-      warp.push_back(0);
-      return race(with_knots(space_, base, warp));
-    });
-    const eval::Estimate gain =
-        difference(result_.trials[*best_].measured, result_.trials[family].measured);
+    refine(std::vector<SearchAxis>(n, {-1.0, 1.0, 0.3}), zero,
+           [&](const Point& free) -> std::optional<double> {
+             if (free == zero) return result_.trials[family].objective.value;
+             std::vector<double> warp = free;
+             warp.push_back(0);
+             return race(with_knots(space_, base, warp));
+           });
+    const eval::Estimate gain = difference(result_.trials[*best_], result_.trials[family]);
     if (*best_ != family && !(gain.n > 1 && gain.value < -2 * gain.error)) {
       best_ = family;
       result_.path = path;
@@ -491,17 +476,19 @@ ordered_json to_json(const SearchResult& result, const Space& space, double weig
         {{"name", c.name},
          {"origin", c.origin},
          {"plan", c.plan},
-         {"method", c.extension.method},
+         {"method", c.method.name},
          {"parameters", numbers["parameters"]},
          {"boundaries", numbers["boundaries"]},
-         {"headroom", c.headroom},
-         {"rung_step", c.ladder.elastic() ? ordered_json(c.rung_step) : ordered_json()},
+         {"headroom", c.headroom()},
+         {"rung_step", c.ladder.elastic() ? ordered_json(c.ladder.rung_step()) : ordered_json()},
          {"texts", t.measured.size()},
          {"complete", t.complete},
          {"objective", estimate(t.objective)},
          {"log_perplexity", estimate(t.log_perplexity)},
          {"retrieval", estimate(t.retrieval)}});
-    if (c.near) out["trials"].back()["near"] = {{"length", c.near->length}, {"step", c.near->step}};
+    if (const auto& near = c.ladder.near()) {
+      out["trials"].back()["near"] = {{"length", near->length}, {"step", near->step}};
+    }
   }
   out["factors"] = {
       {"chosen", result.trials[result.best].proposal.ladder.rungs().back().plan.factor()},

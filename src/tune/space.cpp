@@ -19,16 +19,6 @@ namespace mrrope::tune {
 
 namespace {
 
-struct Published {
-  std::vector<const char*> methods;
-  std::vector<double> headrooms;
-};
-
-Published published_of(Growth growth) {
-  if (growth == Growth::far) return {{"pi", "yarn", "uni", "pro"}, {1.25, kFarHeadroom}};
-  return {{"yarn", "yarn-rotations", "uni", "pro"}, {1, 1.25}};
-}
-
 std::string numbers_digest(const Ladder& ladder) {
   std::string text;
   for (const Rung& rung : ladder.rungs()) {
@@ -39,24 +29,33 @@ std::string numbers_digest(const Ladder& ladder) {
   return sha256(text).substr(0, 16);
 }
 
-void finish(const Space& space, Proposal& c) {
-  Extension& e = c.extension;
-  e.scale = c.headroom * double(space.ctx) / double(space.geometry.train_length);
+// Defaults become explicit, so that they are the same at another length.
+Proposal propose(const Space& space, const std::string& name, const std::string& origin,
+                 MethodSpec method) {
+  method.growth = space.growth;
+  Parameters& own = method.parameters;
+  const double scale =
+      own.headroom.value_or(1) * double(space.ctx) / double(space.geometry.train_length);
+  Proposal c{name, origin, {}};
   if (space.growth != Growth::none) {
-    MethodSpec method{e.method, space.growth, e.parameters};
-    method.parameters.rung_step = c.rung_step;
-    method.parameters.headroom = c.headroom;
-    if (c.near) {
-      method.parameters.near = double(c.near->length);
-      method.parameters.near_step = double(c.near->step);
+    c.ladder = make_ladder(space.geometry, method, space.ctx, scale);
+    own.headroom = c.ladder.headroom();
+    own.rung_step = c.ladder.rung_step();
+    if (const auto& near = c.ladder.near()) {
+      own.near = double(near->length);
+      own.near_step = double(near->step);
     }
-    c.ladder = make_ladder(space.geometry, method, space.ctx, e.scale);
   } else {
-    e.length = space.ctx;  // so that the headroom can be read from the plan
+    // With the length, so that the headroom can be read from the plan.
+    Extension e{method.name, scale, space.ctx, own};
+    e.parameters.headroom.reset();
     c.ladder = make_ladder(make_plan(space.geometry, e), space.ctx);
+    own.headroom = own.headroom.value_or(1);
   }
+  c.method = std::move(method);
   c.plan = ladder_digest(c.ladder);
   c.numbers = numbers_digest(c.ladder);
+  return c;
 }
 
 // Six digits are more than any search can tell apart, and keep plan files readable.
@@ -82,10 +81,10 @@ double default_attn_coef(Growth growth) { return growth == Growth::far ? 0 : 0.1
 
 // "power -0.31, middle 9..38 (beta_fast 36.2, beta_slow 0.71), attn_coef 0.064, headroom 1.08".
 std::string describe(const Proposal& c) {
-  const Parameters& p = c.extension.parameters;
+  const Parameters& p = c.method.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
-  if (find_method(c.extension.method).own.empty()) return c.name;
-  std::string text = cat(method_name(c.extension.method, c.ladder.growth()), " ",
+  if (find_method(c.method.name).own.empty()) return c.name;
+  std::string text = cat(method_name(c.method.name, c.ladder.growth()), " ",
                          significant(p.power.value_or(1), 3), ", middle ", b.low, "..", b.high);
   if (p.beta_fast && p.beta_slow) {
     text += cat(" (beta_fast ", significant(*p.beta_fast, 3), ", beta_slow ",
@@ -93,36 +92,25 @@ std::string describe(const Proposal& c) {
   }
   const double coefficient = p.attn_coef.value_or(default_attn_coef(c.ladder.growth()));
   text +=
-      cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom, 3));
-  if (c.ladder.elastic()) text += cat(", rung step ", significant(c.rung_step, 3));
-  if (c.near) text += cat(", near ", c.near->length);
+      cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom(), 3));
+  if (c.ladder.elastic()) text += cat(", rung step ", significant(c.ladder.rung_step(), 3));
+  if (c.ladder.near()) text += cat(", near ", c.ladder.near()->length);
   return text;
 }
 
-Point point_of(const Space& space, const Proposal& c) {
-  const Parameters& p = c.extension.parameters;
+// Nothing outside the family.
+std::optional<Point> point_of(const Space& space, const Proposal& c) {
+  const std::optional<double> own = method_row(c.method.name).power;
+  if (!own) return std::nullopt;
+  const Parameters& p = c.method.parameters;
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
-  const double own = method_row(c.extension.method).power.value_or(1);
-  const double power = std::isnan(own) ? p.power.value_or(1) : own;
-  Point point = {power, double(b.low), double(b.high),
-                 p.attn_coef.value_or(default_attn_coef(space.growth)), c.headroom};
-  if (space.growth != Growth::none) point.push_back(c.rung_step);
-  if (c.near) point.push_back(double(c.near->length) / double(space.geometry.train_length));
+  Point point = {std::isnan(*own) ? p.power.value_or(1) : *own, double(b.low), double(b.high),
+                 p.attn_coef.value_or(default_attn_coef(space.growth)), c.headroom()};
+  if (space.growth != Growth::none) point.push_back(c.ladder.rung_step());
+  if (const auto& near = c.ladder.near()) {
+    point.push_back(double(near->length) / double(space.geometry.train_length));
+  }
   return point;
-}
-
-// What is used where no method is named.
-Proposal default_candidate(const Space& space) {
-  Proposal c;
-  c.name = kAuto;
-  c.origin = "published";
-  c.ladder = make_ladder(space.geometry, {.name = std::string(kAuto)}, space.ctx);
-  c.extension.method = c.ladder.rungs().back().plan.extension().method;
-  c.headroom = c.ladder.headroom();
-  c.rung_step = c.ladder.rung_step();
-  c.near = c.ladder.near();
-  finish(space, c);
-  return c;
 }
 
 constexpr double kLastStep = 0.1;  // of the first: finer steps would chase the noise of the texts
@@ -164,64 +152,58 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   const double width = defaults.high - defaults.low;
   const double pairs = std::max(1.0, std::round(last / 16));  // a step along a boundary
 
-  Space space{geometry, ctx, growth, {}, {}, {}, {}, {}};
-  const auto axis = [&](double lower, double upper, double step, double start_lower,
-                        double start_upper) {
-    space.lower.push_back(lower);
-    space.upper.push_back(upper);
-    space.step.push_back(step);
-    space.start_lower.push_back(std::max(lower, start_lower));
-    space.start_upper.push_back(std::min(upper, start_upper));
-  };
-  axis(-1.5, 2.5, 0.4, -1, 1.25);
+  const double times = double(ctx) / double(geometry.train_length);
+
+  Space space{geometry, ctx, growth};
   if (growth == Growth::far) {
     // Far keys can do without their fast pairs: down to a middle at the first pair, which is nearly
-    // position interpolation.
-    axis(0, defaults.low + width / 2, 2 * pairs, 0, defaults.low + width / 8);
-    axis(1, std::min(last, defaults.high + 0.6 * width), 2 * pairs, defaults.high / 4.0,
-         defaults.high + width / 8);
-    axis(0, 0.15, 0.02, 0, 0.05);
-    axis(1, 3, 0.2, 1, 2);
-    // Up to a few windows one rung may be best.
-    const double times = double(ctx) / double(geometry.train_length);
-    axis(1.05, times <= kFewWindows ? std::max(1.6, times) : 1.6, 0.08, 1.1, 1.4);
-    axis(1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375);
-    return space;
+    // position interpolation. Up to a few windows one rung may be best.
+    space.axes = {{-1.5, 2.5, 0.4, -1, 1.25},
+                  {0, defaults.low + width / 2, 2 * pairs, 0, defaults.low + width / 8},
+                  {1, std::min(last, defaults.high + 0.6 * width), 2 * pairs, defaults.high / 4.0,
+                   defaults.high + width / 8},
+                  {0, 0.15, 0.02, 0, 0.05},
+                  {1, 3, 0.2, 1, 2},
+                  {1.05, times <= kFewWindows ? std::max(1.6, times) : 1.6, 0.08, 1.1, 1.4},
+                  {1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375}};
+  } else {
+    space.axes = {{-1.5, 2.5, 0.4, -1, 1.25},
+                  {std::max(0.0, defaults.low - width / 2), defaults.low + width / 2, pairs,
+                   defaults.low - width / 8, defaults.low + width / 8},
+                  {defaults.high - 0.4 * width, std::min(last, defaults.high + 0.6 * width), pairs,
+                   defaults.high - width / 8, defaults.high + width / 8},
+                  {0, 0.15, 0.02, 0.03, 0.09},
+                  {1, 2, 0.1, 1, 1.35}};
+    if (growth == Growth::elastic) space.axes.push_back({1.05, 1.6, 0.08, 1.1, 1.4});
   }
-  axis(std::max(0.0, defaults.low - width / 2), defaults.low + width / 2, pairs,
-       defaults.low - width / 8, defaults.low + width / 8);
-  axis(defaults.high - 0.4 * width, std::min(last, defaults.high + 0.6 * width), pairs,
-       defaults.high - width / 8, defaults.high + width / 8);
-  axis(0, 0.15, 0.02, 0.03, 0.09);
-  axis(1, 2, 0.1, 1, 1.35);
-  if (growth == Growth::elastic) axis(1.05, 1.6, 0.08, 1.1, 1.4);
+  for (SearchAxis& axis : space.axes) {
+    axis.start_lower = std::max(axis.lower, axis.start_lower);
+    axis.start_upper = std::min(axis.upper, axis.start_upper);
+  }
   return space;
 }
 
 Proposal proposal_at(const Space& space, Point point, const std::string& origin) {
   for (std::size_t i = 0; i < point.size(); ++i) {
-    point[i] = std::clamp(point[i], space.lower[i], space.upper[i]);
+    point[i] = std::clamp(point[i], space.axes[i].lower, space.axes[i].upper);
   }
   const Boundaries b = boundaries_at(space, point);
-  Proposal c;
-  c.origin = origin;
-  c.extension.method = "power";
-  Parameters& p = c.extension.parameters;
+  MethodSpec method{.name = "power"};
+  Parameters& p = method.parameters;
   p.power = rounded(point[kPower]);
   // A quarter of a pair inside, so that rounding never moves a boundary. Betas, not pairs: they
   // carry over to other models.
   p.beta_fast = rounded(turns_at(space.geometry, b.low + 0.25));
   p.beta_slow = rounded(turns_at(space.geometry, b.high - 0.25));
   p.attn_coef = rounded(point[kAttnCoef]);
-  c.headroom = rounded(point[kHeadroom]);
-  if (space.growth != Growth::none) c.rung_step = rounded(point[kRungStep]);
+  p.headroom = rounded(point[kHeadroom]);
+  if (space.growth != Growth::none) p.rung_step = rounded(point[kRungStep]);
   if (space.growth == Growth::far) {
-    const std::int64_t window = space.geometry.train_length;
-    const std::int64_t near =
-        std::max<std::int64_t>(1, std::llround(point[kNear] * double(window)));
-    c.near = NearPart{near, std::min(near, std::max<std::int64_t>(1, window / 4))};
+    const double window = double(space.geometry.train_length);
+    p.near = std::max(1.0, std::round(point[kNear] * window));
+    p.near_step = std::min(*p.near, std::max(1.0, std::floor(window / 4)));
   }
-  finish(space, c);
+  Proposal c = propose(space, "", origin, method);
   c.point = std::move(point);
   c.name = describe(c);
   return c;
@@ -230,54 +212,42 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
 Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx) {
   Space other = space;
   other.ctx = ctx;
-  Proposal p = proposal;
-  finish(other, p);
-  return p;
+  return propose(other, proposal.name, proposal.origin, proposal.method);
 }
 
 std::vector<Proposal> published(const Space& space) {
-  std::vector<Proposal> out;
-  const Published rows = published_of(space.growth);
   const bool far = space.growth == Growth::far;
-  Proposal defaults;
-  if (far) defaults = default_candidate(space);
-  for (const char* method : rows.methods) {
-    for (const double headroom : rows.headrooms) {
-      Proposal c;
-      MethodSpec named{method, space.growth};
-      if (headroom != defaults.headroom) named.parameters.headroom = headroom;
-      c.name = to_string(named);
-      c.near = defaults.near;
-      c.rung_step = defaults.rung_step;
-      c.origin = "published";
-      c.extension.method = method;
-      c.headroom = headroom;
+  const double usual = far ? far_defaults(space.geometry.train_length, space.ctx).headroom : 1;
+  std::vector<Proposal> out;
+  for (const char* name : {far ? "pi" : "yarn", far ? "yarn" : "yarn-rotations", "uni", "pro"}) {
+    for (const double headroom : {far ? 1.25 : 1, far ? kFarHeadroom : 1.25}) {
+      MethodSpec method{name, space.growth};
+      if (headroom != usual) method.parameters.headroom = headroom;
       try {
-        finish(space, c);
+        out.push_back(propose(space, to_string(method), "published", method));
       } catch (const Error& e) {
         if (e.kind() != ErrorKind::usage) throw;
         continue;
       }
-      if (method_row(method).power) c.point = point_of(space, c);
-      out.push_back(std::move(c));
+      out.back().point = point_of(space, out.back());
     }
   }
-  if (far) {
-    const auto same = [&](const Proposal& p) { return p.numbers == defaults.numbers; };
-    if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(defaults));
-  }
+  if (!far) return out;
+  // What is used where no method is named.
+  Proposal unnamed = propose(space, std::string(kAuto), "published",
+                             resolve_auto(space.geometry, {std::string(kAuto)}, space.ctx));
+  const auto same = [&](const Proposal& p) { return p.numbers == unnamed.numbers; };
+  if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(unnamed));
   return out;
 }
 
 Proposal from_plan(const Space& space, const Ladder& ladder) {
-  Proposal c;
-  c.origin = "given";
-  c.name = "given";
   const Plan& plan = ladder.rungs().back().plan;
   const Geometry& g = plan.geometry();
-  c.extension = plan.extension();
-  const bool list =
-      !c.extension.parameters.factors.empty() || !c.extension.parameters.lambdas.empty();
+  const Extension& e = plan.extension();
+  MethodSpec method{e.method, space.growth, e.parameters};
+  Parameters& own = method.parameters;
+  const bool list = !own.factors.empty() || !own.lambdas.empty();
   if (list && (g.rotary_dim != space.geometry.rotary_dim || g.base != space.geometry.base)) {
     refuse("the given plan is a list of factors for another geometry",
            "give a plan of method power, uni, pro or yarn");
@@ -286,36 +256,31 @@ Proposal from_plan(const Space& space, const Ladder& ladder) {
     refuse("a list of factors cannot become a ladder",
            "give a plan of method power, uni, pro or yarn");
   }
-  if (method_row(c.extension.method).reach == Reach::unchanged) {
+  if (method_row(e.method).reach == Reach::unchanged) {
     refuse("the given plan changes nothing", "remove --plan");
   }
-  const bool far = ladder.near().has_value();
-  if (space.growth == Growth::far) {
-    const bool same = far && g.train_length == space.geometry.train_length;
-    const Proposal defaults = default_candidate(space);
-    c.near = same ? ladder.near() : defaults.near;
-    c.headroom = defaults.headroom;
-    c.rung_step = defaults.rung_step;
+  const bool far = space.growth == Growth::far;
+  if (far && ladder.near() && g.train_length == space.geometry.train_length) {
+    own.near = double(ladder.near()->length);
+    own.near_step = double(ladder.near()->step);
   }
-  if (far != (space.growth == Growth::far)) {
+  if (far != ladder.near().has_value()) {
     // Headroom and temperature of all keys are not those of far keys.
-    c.extension.parameters.attn_coef.reset();
+    own.attn_coef.reset();
   } else if (ladder.elastic()) {
-    c.headroom = ladder.headroom();
-    c.rung_step = ladder.rung_step();
-  } else if (c.extension.length > g.train_length) {
-    c.headroom =
-        std::max(1.0, c.extension.scale * double(g.train_length) / double(c.extension.length));
+    own.headroom = ladder.headroom();
+    if (space.growth != Growth::none) own.rung_step = ladder.rung_step();
+  } else if (e.length > g.train_length) {
+    own.headroom = std::max(1.0, e.scale * double(g.train_length) / double(e.length));
   }
-  c.extension.length = 0;
-  finish(space, c);
-  if (method_row(c.extension.method).power) c.point = point_of(space, c);
+  Proposal c = propose(space, "given", "given", method);
+  c.point = point_of(space, c);
   return c;
 }
 
 std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t seed) {
   // Powers of the positive root of x^(d+1) = x + 1: the generalised golden ratio.
-  const std::size_t d = space.lower.size();
+  const std::size_t d = space.axes.size();
   double root = 2;
   for (int i = 0; i < 100; ++i) root = std::pow(1 + root, 1 / double(d + 1));
   Random random(seed);
@@ -327,7 +292,8 @@ std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t s
     for (std::size_t i = 0; i < d; ++i) {
       at[i] += std::pow(root, -double(i + 1));
       at[i] -= std::floor(at[i]);
-      point[i] = space.start_lower[i] + at[i] * (space.start_upper[i] - space.start_lower[i]);
+      const SearchAxis& axis = space.axes[i];
+      point[i] = axis.start_lower + at[i] * (axis.start_upper - axis.start_lower);
     }
     points.push_back(std::move(point));
   }
@@ -353,34 +319,31 @@ Proposal with_knots(const Space& space, const Proposal& base, const std::vector<
     log_factor[std::size_t(i) + 1] =
         log_factor[std::size_t(i)] + rise[std::size_t(i - low)] * (sum > 0 ? total / sum : 0);
   }
-  Proposal c;
-  c.origin = "knots";
-  c.extension.method = "custom";
-  for (const double value : log_factor) c.extension.parameters.factors.push_back(std::exp(value));
-  c.extension.parameters.attn_coef =
-      (plan.attention_scale() - 1) / std::log(plan.extension().scale);
-  c.headroom = base.headroom;
-  finish(space, c);
-  c.name = describe(base) + ", " + cat(warp.size()) + " knots";
-  return c;
+  MethodSpec method{.name = "custom"};
+  for (const double value : log_factor) method.parameters.factors.push_back(std::exp(value));
+  method.parameters.attn_coef = (plan.attention_scale() - 1) / std::log(plan.extension().scale);
+  method.parameters.headroom = base.headroom();
+  return propose(space, cat(describe(base), ", ", warp.size(), " knots"), "knots", method);
 }
 
-void refine(const Box& box, std::vector<double> start,
+void refine(const std::vector<SearchAxis>& axes, std::vector<double> start,
             const std::function<std::optional<double>(const std::vector<double>&)>& f) {
   const std::size_t n = start.size();
-  std::vector<double> step(n);
-  std::vector<double> tolerance(n);
+  std::vector<double> lower, upper, step, tolerance;
   for (std::size_t i = 0; i < n; ++i) {
-    start[i] = std::clamp(start[i], box.lower[i], box.upper[i]);
-    step[i] = std::min(box.step[i], 0.45 * (box.upper[i] - box.lower[i]));  // BOBYQA needs room
-    tolerance[i] = kLastStep * step[i];
+    const SearchAxis& axis = axes[i];
+    start[i] = std::clamp(start[i], axis.lower, axis.upper);
+    lower.push_back(axis.lower);
+    upper.push_back(axis.upper);
+    step.push_back(std::min(axis.step, 0.45 * (axis.upper - axis.lower)));  // BOBYQA needs room
+    tolerance.push_back(kLastStep * step[i]);
   }
   const std::unique_ptr<nlopt_opt_s, void (*)(nlopt_opt)> optimiser(
       nlopt_create(NLOPT_LN_BOBYQA, unsigned(n)), nlopt_destroy);
   if (!optimiser) throw Error(ErrorKind::out_of_memory, "no memory for the local search");
   Call c{f, optimiser.get(), nullptr, 0};
-  nlopt_set_lower_bounds(c.optimiser, box.lower.data());
-  nlopt_set_upper_bounds(c.optimiser, box.upper.data());
+  nlopt_set_lower_bounds(c.optimiser, lower.data());
+  nlopt_set_upper_bounds(c.optimiser, upper.data());
   nlopt_set_initial_step(c.optimiser, step.data());
   nlopt_set_xtol_abs(c.optimiser, tolerance.data());
   nlopt_set_min_objective(c.optimiser, call, &c);

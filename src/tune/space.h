@@ -19,31 +19,33 @@ namespace mrrope::tune {
 enum Parameter : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep, kNear };
 using Point = std::vector<double>;
 
+struct SearchAxis {
+  double lower, upper;
+  double step;  // of the first moves of a local search
+  // The start is spread over this part only, near the published methods; most of the rest is bad.
+  double start_lower = lower, start_upper = upper;
+};
+
 struct Space {
   Geometry geometry;
   std::int64_t ctx = 0;  // the wanted length
   Growth growth = Growth::none;
-  // One entry per coordinate: five, for a ladder six, with a near part seven.
-  Point lower, upper;
-  Point step;  // of the first moves of a local search
-  // The start is spread over this part only, near the published methods; most of the rest is bad.
-  Point start_lower, start_upper;
+  std::vector<SearchAxis> axes = {};  // five, for a ladder six, with a near part seven
 };
 
 // Throws Error (usage) if ctx fits in the window, or the geometry has no middle to extend.
 Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth);
 
 struct Proposal {
-  std::string name;    // in tables: "pro", "pro x1.25", "found"
-  std::string origin;  // published, given, start, refined, knots
-  Extension extension;
-  double headroom = 1;
-  double rung_step = kRungStep;
-  std::optional<NearPart> near;
-  Ladder ladder;
-  std::string plan;            // digest of its file
-  std::string numbers;         // digest of its numbers: equal for pro and power 1
-  std::optional<Point> point;  // absent outside the family
+  std::string name{};    // in tables: "pro", "pro x1.25", "found"
+  std::string origin{};  // published, given, start, refined, knots
+  MethodSpec method{};   // with headroom; of one that grows also with rung step and near part
+  Ladder ladder = {};
+  std::string plan = {};            // digest of its file
+  std::string numbers = {};         // digest of its numbers: equal for pro and power 1
+  std::optional<Point> point = {};  // absent outside the family
+
+  double headroom() const { return *method.parameters.headroom; }
 };
 
 // A point outside the bounds is moved to them; boundaries that cross are moved apart.
@@ -75,13 +77,10 @@ Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ct
 // need several times as many. It also respects bounds, takes a step size for each axis and draws no
 // random numbers. Its first steps cross several stairs along the boundaries, so that the staircase
 // looks smooth; it ends when a step is a fraction of that.
-struct Box {
-  std::vector<double> lower, upper, step;
-};
-
+//
 // Calls f until the search converges or f returns nullopt. Values must be finite. f keeps track of
 // the best. Throws Error (failed) if NLopt reports a failure of its own.
-void refine(const Box& box, std::vector<double> start,
+void refine(const std::vector<SearchAxis>& axes, std::vector<double> start,
             const std::function<std::optional<double>(const std::vector<double>&)>& f);
 
 }  // namespace mrrope::tune

@@ -8,7 +8,7 @@
 #include "base/words.h"
 #include "cli/app.h"
 #include "mrrope/error.h"
-#include "report/paper/paper.h"
+#include "report/report.h"
 
 namespace mrrope::cli {
 

@@ -14,7 +14,6 @@
 #include "eval/run/run_folder.h"
 #include "mrrope/error.h"
 #include "report/charts/chart.h"
-#include "report/figures.h"
 #include "report/page/html_page.h"
 #include "report/report.h"
 
@@ -40,8 +39,10 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
   }
   std::size_t written = 0;
   for (const report::Figure& f : figures) {
-    for (const auto& [number, svg] : svg_files(f)) {
-      write_output((fs::path(folder) / cat(f.file, number, ".svg")).string(), svg);
+    std::size_t number = 0;
+    for (const std::string& svg : svg_files(f)) {
+      const std::string name = f.file + (++number > 1 ? cat("-", number) : "");
+      write_output((fs::path(folder) / (name + ".svg")).string(), svg);
       ++written;
     }
   }
@@ -104,18 +105,13 @@ void run_report(const ReportFlags& flags) {
     refuse("-o - and --json both print to standard output", "give one of them, or -o FILE");
   }
   refuse_files_of_runs(out, records);
-  const std::vector<report::Figure> figures = figures_of(records);
-  if (!flags.svg.empty()) write_svgs(figures, flags.svg);
+  if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
   write_output(out, report_page(records));
   if (out == "-") return;
   if (flags.json) {
     std::cout << json_text(report_json(records), 2) << "\n";
   } else {
     std::cout << report_text(records);
-    if (stdout_is_terminal()) {
-      std::cout << "\n";
-      for (const report::Figure& f : figures) print_chart(f.content);
-    }
   }
   note(cat("wrote ", out));
 }

@@ -44,7 +44,7 @@ void write_file(const std::string& path, const std::string& content) {
 void write_svgs(const std::filesystem::path& first, const theory::TheoryFigure& result) {
   std::size_t index = 0;
   for (const report::Figure& f : result.figures) {
-    for (const auto& [number, svg] : svg_files(f)) {
+    for (const std::string& svg : svg_files(f)) {
       std::filesystem::path path = first;
       if (++index > 1) path.replace_filename(cat(first.stem().string(), "-", index, ".svg"));
       write_file(path.string(), svg);
@@ -149,9 +149,6 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
   if (flags.format == "csv") std::cout << to_csv(result.data);
   if (flags.format != "text" || !flags.out.empty()) return;
   std::cout << result.title << "\n" << result.words << result.details << "\n";
-  if (stdout_is_terminal()) {
-    for (const report::Figure& f : result.figures) print_chart(f.content);
-  }
   for (const report::DataTable& t : result.terminal) {
     std::vector<std::size_t> left(t.text_columns);
     std::iota(left.begin(), left.end(), 0);
@@ -329,7 +326,6 @@ void run_distance(const TheoryFlags& flags) {
 
 struct BoundFlags : TheoryFlags {
   std::string length;
-  std::string reach;
   std::string scales;
 };
 
@@ -377,16 +373,13 @@ void run_roots(const BoundFlags& flags, const Geometry& g) {
 void run_bound(const BoundFlags& flags) {
   const Geometry g = theory_geometry(flags);
   if (!flags.scales.empty()) {
-    if (!flags.extension.ctx.empty() || !flags.reach.empty()) {
-      refuse(cat("--scale ", flags.scales, " is many scales"), "leave out --ctx and --reach");
+    if (!flags.extension.ctx.empty()) {
+      refuse(cat("--scale ", flags.scales, " is many scales"), "leave out --ctx");
     }
     return run_roots(flags, g);
   }
-  const auto length_or_0 = [](const std::string& text) {
-    return text.empty() ? 0 : parse_length(text);
-  };
   print_theory(flags, bound_figure(g, theory_plans(flags, g, kDefaultScale),
-                                   length_or_0(flags.length), length_or_0(flags.reach)));
+                                   flags.length.empty() ? 0 : parse_length(flags.length)));
 }
 
 }  // namespace
@@ -446,8 +439,6 @@ void add_theory(CLI::App& app) {
   add_theory_subject(*b, *bound);
   add_value(*b, "--length", bound->length, "LENGTH",
             "Distances from 0 to this one (default: as far as the plans reach)");
-  add_value(*b, "--reach", bound->reach, "LENGTH",
-            "Also find the smallest scale and base that reach this length");
   b->remove_option(b->get_option("--scale"));
   b->add_option_function<std::string>(
        "--scale",
@@ -464,7 +455,7 @@ void add_theory(CLI::App& app) {
   add_theory_output(*b, *bound);
   b->footer(
       "Examples:\n  mrrope theory bound llama2 --scale 16\n"
-      "  mrrope theory bound model.gguf --method yarn,pro --ctx 64k --reach 64k\n"
+      "  mrrope theory bound model.gguf --method yarn,pro --ctx 64k\n"
       "  mrrope theory bound llama2 --method yarn,yarn-rotations,regressive,uni,pro --scale 2..64");
   b->callback([bound] { run_bound(*bound); });
 

@@ -17,7 +17,6 @@
 #include "eval/text/documents.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
-#include "tune/proof.h"
 #include "tune/search.h"
 
 namespace mrrope::cli {
@@ -41,7 +40,7 @@ struct TuneFlags {
   std::string prefer = "balanced";
   tune::SearchOptions search;
   std::vector<std::size_t> documents_used = {8, 0};  // in the search, in the proof
-  std::string proof = cat(tune::ProofOptions{}.needles);
+  std::string proof = cat(tune::kProofNeedles);
   std::string form;
   std::string plan;
   std::string out = "tuned.json";
@@ -169,8 +168,8 @@ void run_tune(const TuneFlags& flags) {
   }
   if (!flags.json) std::cout << text << "\n" << std::flush;
 
-  tune::ProofOptions proving;
-  proving.needles = *needles;
+  eval::NeedleOptions proving;
+  proving.samples = *needles;
   proving.form = options.form;
   // A longer search may find another plan, which has a proof of its own.
   const fs::path proof_home = home / cat("proof-", found.plan.substr(0, 8));

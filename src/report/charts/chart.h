@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Charts as plain data, their axes, and how they are drawn: as SVG, and for a terminal (lines as
-// Braille dots, heat maps as shaded cells). The colours of an SVG come from classes: a page brings
-// its own style sheet, a standalone file has one inside. Every series carries its numbers
-// (data-values: x,y,low,high;...) in full; a curve of many points is thinned to the pixels, with 6
-// digits.
+// Charts as plain data, their axes, and how they are drawn as SVG. Colours come from classes: a
+// page brings its own style sheet, a standalone file has one inside. Every series carries its
+// numbers (data-values: x,y,low,high;...) in full; a curve of many points is thinned to the pixels,
+// with 6 digits.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -19,7 +19,7 @@ namespace mrrope::report {
 enum class Spacing { linear, log };
 
 struct Axis {
-  std::string label;
+  std::string label{};
   Spacing spacing = Spacing::linear;
   bool tokens = false;               // a length of text: ticks at powers of two, written 4k
   std::vector<double> include = {};  // values that the axis always shows
@@ -66,18 +66,29 @@ struct Series {
   std::vector<ChartPoint> points;  // x ascending
 };
 
+// With a point for each value from the first on: x is its index.
+Series with_values(Series series, std::span<const double> values, std::size_t first = 0);
+
+// With its points in the order of x.
+Series by_x(Series series);
+
 struct Mark {  // a vertical line
   double x = 0;
   std::string label;
 };
 
+Mark window_mark(std::int64_t window);
+
 struct LineChart {
-  std::string title;
-  Axis x, y;
-  std::vector<Series> series;
-  std::vector<Mark> marks;
+  std::string title{};
+  Axis x{}, y{};
+  std::vector<Series> series{};
+  std::vector<Mark> marks{};
   bool dots = true;  // show the points themselves
 };
+
+// Lines over the pairs of a model, without dots.
+LineChart pair_chart(std::string title, std::string y_label, Spacing spacing);
 
 enum class Shades {
   verdict,  // low is bad (red), high is good (blue)
@@ -130,23 +141,10 @@ struct SvgOptions {
 std::string to_svg(const LineChart& chart, const SvgOptions& options = {});
 std::string to_svg(const HeatMap& map, const SvgOptions& options = {});
 
-// Every chart of a figure as a file of its own, with a number from the second on.
-struct NamedSvg {
-  std::string number;  // "", "-2", "-3"
-  std::string svg;
-};
-std::vector<NamedSvg> svg_files(const Figure& figure);
+// Every chart of a figure as a file of its own.
+std::vector<std::string> svg_files(const Figure& figure);
 
 // The style sheet of charts, for light and dark.
 std::string chart_style();
-
-struct TerminalOptions {
-  int columns = 80;
-  int rows = 16;       // of the plot itself
-  bool colour = true;  // 256 colours; without them every series has its own letter
-};
-
-std::string to_terminal(const LineChart& chart, const TerminalOptions& options = {});
-std::string to_terminal(const HeatMap& map, const TerminalOptions& options = {});
 
 }  // namespace mrrope::report

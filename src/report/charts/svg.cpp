@@ -4,8 +4,7 @@
 
 #include "base/text.h"
 #include "report/charts/chart.h"
-#include "report/charts/markup.h"
-#include "report/report_files.h"
+#include "report/page/html_page.h"
 
 namespace mrrope::report {
 
@@ -43,8 +42,21 @@ std::string open_svg(const std::string& kind, const std::string& title, double w
   return out;
 }
 
+// anchor: start, middle or end.
+std::string svg_text(const std::string& kind, double x, double y, const char* anchor,
+                     const std::string& text) {
+  return cat("<text class=\"", kind, "\" x=\"", px(x), "\" y=\"", px(y), "\" text-anchor=\"",
+             anchor, "\">", escaped(text), "</text>\n");
+}
+
+std::string svg_line(const std::string& kind, double x1, double y1, double x2, double y2) {
+  return cat("<line class=\"", kind, "\" x1=\"", px(x1), "\" y1=\"", px(y1), "\" x2=\"", px(x2),
+             "\" y2=\"", px(y2), "\"/>\n");
+}
+
 struct Frame {
   double left, top, right, bottom;
+  double middle() const { return (left + right) / 2; }
 };
 
 // A curve with more points than pixels keeps, for every pixel, its lowest and its highest.
@@ -108,9 +120,8 @@ class LineDrawing {
     axes(out);
     for (const Mark& m : chart_.marks) mark(out, m);
     if (nothing_) {
-      out += cat("<text class=\"empty\" x=\"", px((frame_.left + frame_.right) / 2), "\" y=\"",
-                 px((frame_.top + frame_.bottom) / 2),
-                 "\" text-anchor=\"middle\">nothing measured yet</text>\n");
+      out += svg_text("empty", frame_.middle(), (frame_.top + frame_.bottom) / 2, "middle",
+                      "nothing measured yet");
     }
     for (const Series& s : chart_.series) series(out, s);
     labels(out);
@@ -144,33 +155,28 @@ class LineDrawing {
   void axes(std::string& out) const {
     out += "<g class=\"axes\" aria-hidden=\"true\">\n";
     for (const Tick& t : y_ticks_) {
-      out += cat("<line class=\"grid\" x1=\"", px(frame_.left), "\" x2=\"", px(frame_.right),
-                 "\" y1=\"", px(y(t.value)), "\" y2=\"", px(y(t.value)), "\"/>",
-                 "<text class=\"tick\" x=\"", px(frame_.left - 7), "\" y=\"", px(y(t.value) + 4),
-                 "\" text-anchor=\"end\">", escaped(t.text), "</text>\n");
+      out += svg_line("grid", frame_.left, y(t.value), frame_.right, y(t.value));
+      out += svg_text("tick", frame_.left - 7, y(t.value) + 4, "end", t.text);
     }
-    out += cat("<line class=\"base\" x1=\"", px(frame_.left), "\" x2=\"", px(frame_.right),
-               "\" y1=\"", px(frame_.bottom), "\" y2=\"", px(frame_.bottom), "\"/>\n");
+    out += svg_line("base", frame_.left, frame_.bottom, frame_.right, frame_.bottom);
     for (const Tick& t : x_ticks_) {
-      out += cat("<line class=\"base\" x1=\"", px(x(t.value)), "\" x2=\"", px(x(t.value)),
-                 "\" y1=\"", px(frame_.bottom), "\" y2=\"", px(frame_.bottom + 4), "\"/>",
-                 "<text class=\"tick\" x=\"", px(x(t.value)), "\" y=\"", px(frame_.bottom + 17),
-                 "\" text-anchor=\"middle\">", escaped(t.text), "</text>\n");
+      out += svg_line("base", x(t.value), frame_.bottom, x(t.value), frame_.bottom + 4);
+      out += svg_text("tick", x(t.value), frame_.bottom + 17, "middle", t.text);
     }
-    out += cat("<text class=\"axis\" x=\"", px((frame_.left + frame_.right) / 2), "\" y=\"",
-               px(frame_.bottom + 36), "\" text-anchor=\"middle\">", escaped(chart_.x.label),
-               "</text>\n<text class=\"axis\" x=\"", options_.standalone ? "12" : "0", "\" y=\"",
-               px(frame_.top - 17), "\">", escaped(chart_.y.label), "</text>\n</g>\n");
+    out += svg_text("axis", frame_.middle(), frame_.bottom + 36, "middle", chart_.x.label);
+    out += svg_text("axis", options_.standalone ? 12 : 0, frame_.top - 17, "start", chart_.y.label);
+    out += "</g>\n";
   }
 
   void mark(std::string& out, const Mark& m) const {
-    if (!std::isfinite(x(m.x))) return;
-    const bool left = x(m.x) > (frame_.left + frame_.right) / 2;
-    out +=
-        cat("<g class=\"mark\" data-x=\"", number(m.x), "\"><line x1=\"", px(x(m.x)), "\" x2=\"",
-            px(x(m.x)), "\" y1=\"", px(frame_.top), "\" y2=\"", px(frame_.bottom), "\"/><text x=\"",
-            px(x(m.x) + (left ? -5 : 5)), "\" y=\"", px(frame_.top + 10), "\" text-anchor=\"",
-            left ? "end" : "start", "\">", escaped(m.label), "</text></g>\n");
+    const double at = x(m.x);
+    if (!std::isfinite(at)) return;
+    const bool left = at > frame_.middle();
+    out += cat(
+        "<g class=\"mark\" data-x=\"", number(m.x), "\">",
+        svg_line("at", at, frame_.top, at, frame_.bottom),
+        svg_text("name", at + (left ? -5 : 5), frame_.top + 10, left ? "end" : "start", m.label),
+        "</g>\n");
   }
 
   // In full; of a curve, what a reader of its points could use.
@@ -198,7 +204,7 @@ class LineDrawing {
     // Runs of points without a gap.
     std::vector<ChartPoint> run;
     for (const ChartPoint& p : points) {
-      if (std::isfinite(x(p.x)) && std::isfinite(p.y) && std::isfinite(y_.place(p.y))) {
+      if (std::isfinite(x(p.x)) && std::isfinite(y_.place(p.y))) {
         run.push_back(p);
       } else {
         stroke(out, run);
@@ -209,7 +215,7 @@ class LineDrawing {
     out += "</g>\n";
     for (auto p = s.points.rbegin(); p != s.points.rend(); ++p) {
       if (!std::isfinite(x(p->x)) || !std::isfinite(y_.place(p->y))) continue;
-      ends_.push_back({s.name, s.colour, x(p->x), y(p->y), y(p->y)});
+      ends_.push_back({shortened(s.name, kLabel), s.colour, x(p->x), y(p->y), y(p->y)});
       break;
     }
   }
@@ -237,15 +243,14 @@ class LineDrawing {
     if (run.size() > 1 && (!chart_.dots || run.size() > kDense)) return;
     for (const ChartPoint& p : run) {
       if (run.size() == 1 && std::isfinite(p.low) && std::isfinite(p.high)) {
-        out += cat("<line class=\"whisker\" x1=\"", px(x(p.x)), "\" x2=\"", px(x(p.x)), "\" y1=\"",
-                   px(y(std::max(p.low, y_.low))), "\" y2=\"", px(y(p.high)), "\"/>\n");
+        out += svg_line("whisker", x(p.x), y(std::max(p.low, y_.low)), x(p.x), y(p.high));
       }
       out += cat("<circle cx=\"", px(x(p.x)), "\" cy=\"", px(y(p.y)), "\" r=\"3\"/>\n");
     }
   }
 
   struct End {
-    std::string name;
+    std::string name;  // shortened
     int colour;
     double x, y;
     double at;  // where the label goes
@@ -254,18 +259,19 @@ class LineDrawing {
   // A line over lengths that ends early has its name next to its last point: at the right edge it
   // would seem to go on.
   bool ends_early(const End& e) const {
-    return chart_.x.tokens && e.x + width_of(shortened(e.name, kLabel)) + 12 < frame_.right;
+    return chart_.x.tokens && e.x + width_of(e.name) + 12 < frame_.right;
   }
 
   // Other names are at the right edge, pushed apart where they would overlap.
   void labels(std::string& out) {
-    std::string early;
-    for (const End& e : ends_) {
-      if (!ends_early(e)) continue;
-      early += cat("<text class=\"end c", e.colour, "\" x=\"", px(e.x + 7), "\" y=\"", px(e.y - 6),
-                   "\">", escaped(shortened(e.name, kLabel)), "</text>\n");
-    }
-    std::erase_if(ends_, [&](const End& e) { return ends_early(e); });
+    out += "<g class=\"ends\" aria-hidden=\"true\">\n";
+    const auto name = [&](const End& e, double x, double y) {
+      out += svg_text(cat("end c", e.colour), x, y, "start", e.name);
+    };
+    std::erase_if(ends_, [&](const End& e) {
+      if (ends_early(e)) name(e, e.x + 7, e.y - 6);
+      return ends_early(e);
+    });
     std::stable_sort(ends_.begin(), ends_.end(),
                      [](const End& a, const End& b) { return a.y < b.y; });
     const double gap = std::min(kLine, (frame_.bottom - frame_.top + kLine) /
@@ -278,14 +284,11 @@ class LineDrawing {
       e->at = std::min(e->at, limit);
       limit = e->at - gap;
     }
-    out += cat("<g class=\"ends\" aria-hidden=\"true\">\n", early);
     for (const End& e : ends_) {
       if (std::abs(e.at - e.y) > 2 || e.x < frame_.right - 2) {
-        out += cat("<line class=\"leader c", e.colour, "\" x1=\"", px(e.x + 4), "\" y1=\"", px(e.y),
-                   "\" x2=\"", px(frame_.right + 8), "\" y2=\"", px(e.at), "\"/>");
+        out += svg_line(cat("leader c", e.colour), e.x + 4, e.y, frame_.right + 8, e.at);
       }
-      out += cat("<text class=\"end c", e.colour, "\" x=\"", px(frame_.right + 10), "\" y=\"",
-                 px(e.at + 4), "\">", escaped(shortened(e.name, kLabel)), "</text>\n");
+      name(e, frame_.right + 10, e.at + 4);
     }
     out += "</g>\n";
   }
@@ -300,13 +303,6 @@ class LineDrawing {
   std::vector<End> ends_;
 };
 
-// 0..10, or -1 where there is no value.
-int shade_of(const HeatMap& map, double value) {
-  const Range range{map.low, map.high > map.low ? map.high : map.low + 1, Spacing::linear};
-  const double place = range.place(value);
-  return std::isfinite(place) ? int(std::lround(std::clamp(place, 0.0, 1.0) * 10)) : -1;
-}
-
 }  // namespace
 
 std::string to_svg(const LineChart& chart, const SvgOptions& options) {
@@ -314,81 +310,78 @@ std::string to_svg(const LineChart& chart, const SvgOptions& options) {
 }
 
 std::string to_svg(const HeatMap& map, const SvgOptions& options) {
-  const auto value_at = [&](std::size_t r, std::size_t c) {
+  const auto widest_of = [](const std::vector<std::string>& texts) {
+    double widest = 0;
+    for (const std::string& text : texts) widest = std::max(widest, width_of(text));
+    return widest;
+  };
+  const auto cell_value = [&](std::size_t r, std::size_t c) {
     return r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
   };
-  const auto text_of = [&](double value) {
+  const auto cell_text = [&](double value) {
     if (!std::isfinite(value)) return std::string("-");
     return map.percent ? fixed(100 * value, 0) : value_text(value);
   };
-  double left = 0;
-  for (const std::string& row : map.rows) left = std::max(left, width_of(row));
-  left += 12;
+  const Range range{map.low, map.high > map.low ? map.high : map.low + 1, Spacing::linear};
+  const double left = widest_of(map.rows) + 12;
   const double top = options.standalone ? 62 : 22;
   const double cells = double(std::max<std::size_t>(1, map.columns.size()));
   const double cell = std::clamp((options.width - left - 8) / cells, 2.0, 64.0);
   const double row = std::clamp(cell * 0.62, kLine, 26.0);
   const double width = std::max(left + cell * cells + 8,
                                 options.standalone ? width_of(map.title) * 1.3 + 24 : 140.0);
-  const double height = top + row * double(map.rows.size()) + 42;
+  const double below = top + row * double(map.rows.size());
   double widest_text = 0;  // all cells show numbers, or none does
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      widest_text = std::max(widest_text, width_of(text_of(value_at(r, c))));
+      widest_text = std::max(widest_text, width_of(cell_text(cell_value(r, c))));
     }
   }
   std::string out = open_svg(map.shades == Shades::verdict ? "heat" : "heat amount", map.title,
-                             width, height, options);
-  out += cat("<text class=\"axis\" x=\"", options.standalone ? "12" : "0", "\" y=\"", px(top - 9),
-             "\">", escaped(map.y_label), "</text>\n");
+                             width, below + 42, options);
+  out += svg_text("axis", options.standalone ? 12 : 0, top - 9, "start", map.y_label);
+  // Labels of rows and columns are left out where they would overlap.
+  const std::size_t row_step = std::size_t(std::ceil(kLine / row));
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     const double y = top + row * double(r);
-    // Labels of rows and columns are left out where they would overlap.
-    const std::size_t each = std::size_t(std::ceil(kLine / row));
-    if (r % each == 0) {
-      out += cat("<text class=\"tick\" x=\"", px(left - 6), "\" y=\"", px(y + row / 2 + 4),
-                 "\" text-anchor=\"end\">", escaped(map.rows[r]), "</text>\n");
-    }
+    if (r % row_step == 0) out += svg_text("tick", left - 6, y + row / 2 + 4, "end", map.rows[r]);
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      const double value = value_at(r, c);
-      const int shade = shade_of(map, value);
-      const std::string text = text_of(value);
-      std::string detail = r < map.details.size() && c < map.details[r].size()
-                               ? map.details[r][c]
-                               : cat(map.rows[r], ", ", map.columns[c], ": ", text);
-      out += cat("<g class=\"cell ", map.best == std::pair(r, c) ? "best " : "",
-                 shade < 0 ? "none" : cat("h", shade), "\" data-row=\"", escaped(map.rows[r]),
-                 "\" data-column=\"", escaped(map.columns[c]), "\" data-value=\"",
-                 std::isfinite(value) ? number(value) : "", "\" data-detail=\"", escaped(detail),
-                 "\"><rect x=\"", px(left + cell * double(c)), "\" y=\"", px(y), "\" width=\"",
-                 px(cell - 1), "\" height=\"", px(row - 1), "\"/>");
+      const double value = cell_value(r, c);
+      const double place = std::clamp(range.place(value), 0.0, 1.0);
+      const std::string text = cell_text(value);
+      const std::string detail = r < map.details.size() && c < map.details[r].size()
+                                     ? map.details[r][c]
+                                     : cat(map.rows[r], ", ", map.columns[c], ": ", text);
+      out +=
+          cat("<g class=\"cell ", map.best == std::pair(r, c) ? "best " : "",
+              std::isfinite(place) ? cat("h", std::lround(place * 10)) : "none", "\" data-row=\"",
+              escaped(map.rows[r]), "\" data-column=\"", escaped(map.columns[c]),
+              "\" data-value=\"", std::isfinite(value) ? number(value) : "", "\" data-detail=\"",
+              escaped(detail), "\"><rect x=\"", px(left + cell * double(c)), "\" y=\"", px(y),
+              "\" width=\"", px(cell - 1), "\" height=\"", px(row - 1), "\"/>");
       if (widest_text + 4 <= cell && row >= kEm + 2) {
-        out += cat("<text x=\"", px(left + cell * (double(c) + 0.5) - 0.5), "\" y=\"",
-                   px(y + row / 2 + 3.5), "\" text-anchor=\"middle\">", escaped(text), "</text>");
+        out += svg_text("value", left + cell * (double(c) + 0.5) - 0.5, y + row / 2 + 3.5, "middle",
+                        text);
       }
       out += "</g>\n";
     }
   }
-  double widest = 0;
-  for (const std::string& column : map.columns) widest = std::max(widest, width_of(column) + 6);
-  const std::size_t each = std::size_t(std::max(1.0, std::ceil(widest / cell)));
-  const double below = top + row * double(map.rows.size());
-  for (std::size_t c = 0; c < map.columns.size(); c += each) {
-    out += cat("<text class=\"tick\" x=\"", px(left + cell * (double(c) + 0.5)), "\" y=\"",
-               px(below + 15), "\" text-anchor=\"middle\">", escaped(map.columns[c]), "</text>\n");
+  const double widest = map.columns.empty() ? 0 : widest_of(map.columns) + 6;
+  const std::size_t column_step = std::size_t(std::max(1.0, std::ceil(widest / cell)));
+  for (std::size_t c = 0; c < map.columns.size(); c += column_step) {
+    out += svg_text("tick", left + cell * (double(c) + 0.5), below + 15, "middle", map.columns[c]);
   }
-  out += cat("<text class=\"axis\" x=\"", px(left + cell * cells / 2), "\" y=\"", px(below + 33),
-             "\" text-anchor=\"middle\">", escaped(map.x_label), "</text>\n");
+  out += svg_text("axis", left + cell * cells / 2, below + 33, "middle", map.x_label);
   return out + "</svg>\n";
 }
 
-std::vector<NamedSvg> svg_files(const Figure& figure) {
+std::vector<std::string> svg_files(const Figure& figure) {
   constexpr SvgOptions kFile{.width = 760, .standalone = true};
-  if (!figure.is_map()) return {{"", to_svg(std::get<LineChart>(figure.content), kFile)}};
-  std::vector<NamedSvg> out;
+  if (!figure.is_map()) return {to_svg(std::get<LineChart>(figure.content), kFile)};
+  std::vector<std::string> out;
   for (HeatMap map : std::get<std::vector<HeatMap>>(figure.content)) {
     if (map.title != figure.title) map.title = cat(figure.title, ", ", map.title);
-    out.push_back({out.empty() ? "" : cat("-", out.size() + 1), to_svg(map, kFile)});
+    out.push_back(to_svg(map, kFile));
   }
   return out;
 }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 
@@ -11,8 +10,6 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "mrrope/version.h"
-#include "report/charts/markup.h"
-#include "report/report_files.h"
 
 namespace mrrope::report {
 
@@ -22,23 +19,15 @@ constexpr std::size_t kManyColumns = 16;  // maps with more columns go below eac
 
 // What a policy calls a digest: the bytes of the SHA-256 in base 64.
 std::string policy_digest(const std::string& content) {
-  const std::string hex = sha256(content);
-  std::vector<unsigned> bytes;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    bytes.push_back(unsigned(std::stoul(hex.substr(i, 2), nullptr, 16)));
-  }
   static constexpr char kDigits[] =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::string hex = sha256(content) + "00";  // three hexadecimal digits are two of base 64
   std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t have = std::min<std::size_t>(3, bytes.size() - i);
-    unsigned word = bytes[i] << 16;
-    if (have > 1) word |= bytes[i + 1] << 8;
-    if (have > 2) word |= bytes[i + 2];
-    for (std::size_t k = 0; k < 4; ++k) {
-      out += k <= have ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-    }
+  for (std::size_t i = 0; i < hex.size(); i += 3) {
+    const auto bits = std::stoul(hex.substr(i, 3), nullptr, 16);
+    out += {kDigits[bits >> 6], kDigits[bits & 63]};
   }
+  out.back() = '=';  // not part of the digest
   return "'sha256-" + out + "'";
 }
 
@@ -119,11 +108,17 @@ bool is_formula(const std::string& cell) {
   return end == cell.c_str();
 }
 
-std::string safe_cell(const std::string& cell) { return is_formula(cell) ? "'" + cell : cell; }
+// Takes the first character off a text: one byte where it is not UTF-8.
+std::string_view taken(std::string_view& text) {
+  const std::string_view first =
+      text.substr(0, std::max<std::size_t>(1, first_character(text).size));
+  text.remove_prefix(first.size());
+  return first;
+}
 
 }  // namespace
 
-std::string to_page(const PageParts& parts) {
+std::string to_page(const std::string& title, const std::string& lead, const std::string& body) {
   const std::string style = cat(chart_style(), embedded::page_css);
   const std::string script = embedded::page_js;
   return cat(
@@ -133,10 +128,10 @@ std::string to_page(const PageParts& parts) {
       "; base-uri 'none'; form-action 'none'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n",
-      kPageMark, "\n<title>", escaped(parts.title), "</title>\n<style>", style,
-      "</style>\n</head>\n<body>\n", "<div class=\"page\">\n<header><p><b>mrrope</b> ", parts.lead,
+      kPageMark, "\n<title>", escaped(title), "</title>\n<style>", style,
+      "</style>\n</head>\n<body>\n", "<div class=\"page\">\n<header><p><b>mrrope</b> ", lead,
       "</p><button id=\"theme\" type=\"button\" hidden>Theme: auto</button></header>\n<main>\n",
-      parts.body, "</main>\n<footer>Made by mrrope ", escaped(version()),
+      body, "</main>\n<footer>Made by mrrope ", escaped(version()),
       ". This file is complete: it loads nothing.</footer>\n</div>\n"
       "<div id=\"tip\" role=\"status\" aria-live=\"polite\"></div>\n<script>",
       script, "</script>\n</body>\n</html>\n");
@@ -169,63 +164,50 @@ std::string to_html(const Figure& figure) {
 }
 
 std::string escaped(std::string_view text) {
+  static constexpr std::pair<char, const char*> kEntities[] = {
+      {'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}};
   std::string out;
   out.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t size = first_character(text).size;
-    const unsigned char c = static_cast<unsigned char>(text.front());
-    if (size == 0 || (c < 0x20 && c != '\t' && c != '\n') || c == 0x7F) {
+    const bool valid = first_character(text).size > 0;
+    const std::string_view character = taken(text);
+    const char c = character.front();
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = (byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7F;
+    const auto* entity = std::find_if(std::begin(kEntities), std::end(kEntities),
+                                      [&](const auto& known) { return known.first == c; });
+    if (!valid || control) {
       out += "&#65533;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else if (c == '\'') {
-      out += "&#39;";
+    } else if (entity != std::end(kEntities)) {
+      out += entity->second;
     } else {
-      out += text.substr(0, size);
+      out += character;
     }
-    text.remove_prefix(size == 0 ? 1 : size);
   }
   return out;
 }
 
 std::string percent_encoded(std::string_view text) {
+  static constexpr char kHex[] = "0123456789ABCDEF";
   std::string out;
   for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        c == '.' || c == '-' || c == '_' || c == ',';
-    if (plain) {
-      out += c;
-      continue;
-    }
-    char code[4];
-    std::snprintf(code, sizeof code, "%%%02X",
-                  static_cast<unsigned>(static_cast<unsigned char>(c)));
-    out += code;
+    out += plain ? std::string(1, c) : std::string{'%', kHex[byte >> 4], kHex[byte & 15]};
   }
   return out;
 }
 
 std::size_t character_count(std::string_view text) {
   std::size_t count = 0;
-  for (; !text.empty(); ++count) {
-    const std::size_t size = first_character(text).size;
-    text.remove_prefix(size == 0 ? 1 : size);
-  }
+  for (; !text.empty(); ++count) taken(text);
   return count;
 }
 
 std::string shortened(const std::string& text, std::size_t max) {
   std::string_view rest = text;
-  for (std::size_t i = 0; i < max && !rest.empty(); ++i) {
-    const std::size_t size = first_character(rest).size;
-    rest.remove_prefix(size == 0 ? 1 : size);
-  }
+  for (std::size_t i = 0; i < max && !rest.empty(); ++i) taken(rest);
   return rest.empty() ? text : text.substr(0, text.size() - rest.size()) + "...";
 }
 
@@ -255,7 +237,7 @@ std::string to_html(const DataTable& table) {
 std::string to_csv(const DataTable& table) {
   std::string out;
   const auto put = [&](std::vector<std::string> row) {
-    for (std::string& cell : row) cell = safe_cell(cell);
+    for (std::string& cell : row) cell = (is_formula(cell) ? "'" : "") + cell;
     out += csv_line(row);
   };
   put(table.header);

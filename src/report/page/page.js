@@ -117,26 +117,6 @@
     });
   }
 
-  // Says that a table is wider than the page, where it is.
-  function hints() {
-    document.querySelectorAll(".scroll").forEach(box => {
-      const next = box.nextElementSibling;
-      const has = next !== null && next.classList.contains("hint");
-      const wide = box.scrollWidth > box.clientWidth + 1;
-      if (wide && !has) {
-        const hint = document.createElement("p");
-        hint.className = "hint";
-        hint.textContent = "Scroll sideways to see all columns.";
-        box.after(hint);
-      } else if (!wide && has) {
-        next.remove();
-      }
-    });
-  }
-  hints();
-  addEventListener("resize", hints);
-  document.querySelectorAll("details").forEach(d => d.addEventListener("toggle", hints));
-
   document.querySelectorAll("svg.lines").forEach(lines);
   document.querySelectorAll("svg.heat").forEach(heat);
 })();

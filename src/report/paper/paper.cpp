@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/paper/paper.h"
 
 #include <algorithm>
 #include <cctype>
@@ -8,24 +7,12 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "report/report.h"
-#include "report/report_files.h"
 
 namespace mrrope::report {
 
 using nlohmann::ordered_json;
 
 namespace {
-
-const ordered_json* misprint_at(const ordered_json& table, const std::string& method,
-                                const ordered_json& column) {
-  if (!table.contains("misprints")) return nullptr;
-  for (const ordered_json& m : table.at("misprints")) {
-    if (m.value("method", "") == method && m.contains("column") && m.at("column") == column) {
-      return &m;
-    }
-  }
-  return nullptr;
-}
 
 // Letters and digits alone, in lower case.
 std::string plain(const std::string& name) {
@@ -48,17 +35,15 @@ const ordered_json* model_named(const RunRecord& record) {
   return nullptr;
 }
 
-const ordered_json* model_of(const ordered_json& table) {
-  for (const ordered_json& model : paper().at("models")) {
-    if (model.at("name") == table.value("model", "")) return &model;
-  }
-  return nullptr;
-}
+// In what a run differs from the paper.
+struct Differences {
+  std::vector<std::string> list;
 
-template <typename A, typename B>
-std::string differs(const std::string& what, const A& here, const B& there) {
-  return cat(what, " ", here, " (paper: ", there, ")");
-}
+  template <typename A, typename B>
+  void compare(const std::string& what, const A& here, const B& there) {
+    if (cat(here) != cat(there)) list.push_back(cat(what, " ", here, " (paper: ", there, ")"));
+  }
+};
 
 std::string stated_text(const ordered_json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
@@ -68,9 +53,12 @@ std::string stated_text(const ordered_json& value) {
 std::string paper_cell(const ordered_json& table, const ordered_json& row, std::size_t column) {
   const ordered_json& value = row.at("values").at(column);
   std::string text = value.is_number() ? number(value.get<double>()) : value.get<std::string>();
-  if (const ordered_json* m =
-          misprint_at(table, row.at("method").get<std::string>(), table.at("columns").at(column))) {
-    text += cat(" (misprint; ", number(m->at("meant").get<double>()), " meant)");
+  for (const ordered_json& m : table.value("misprints", ordered_json::array())) {
+    if (m.value("method", ordered_json()) != row.at("method") ||
+        m.value("column", ordered_json()) != table.at("columns").at(column)) {
+      continue;
+    }
+    text += cat(" (misprint; ", number(m.at("meant").get<double>()), " meant)");
   }
   return text;
 }
@@ -110,66 +98,49 @@ const eval::ResultRow* row_for(const RunRecord& record, const ordered_json& tabl
   return found;
 }
 
-// In what the model of a run differs from a table's: name, base or chat, window.
-void add_model_differences(std::vector<std::string>& out, const RunRecord& record,
-                           const ordered_json& model) {
-  const auto name = model.at("name").get<std::string>();
+// Of all numbers of a method: the model (name, base or chat, window), its plan (base, parameters,
+// scale), and what the paper says of a task's data and precision, against run.json.
+Differences run_differences(const RunRecord& record, const ordered_json& table,
+                            const ordered_json& model, const std::string& method) {
+  Differences out;
+  const bool named = model_named(record) == &model;
   const auto tuned = model.at("tuned").get<std::string>();
-  if (model_named(record) != &model || plain(record.model).find(tuned) == std::string::npos) {
-    out.push_back(differs("model", record.model, name));
-  }
-  const auto window = model.at("window").get<std::int64_t>();
-  if (window != record.window) {
-    out.push_back(differs("window", length_text(record.window), length_text(window)));
-  }
-}
-
-// Base, scale and parameters of a method.
-void add_plan_differences(std::vector<std::string>& out, const RunRecord& record,
-                          const ordered_json& table, const ordered_json& model,
-                          const std::string& method) {
+  const auto name = model.at("name").get<std::string>();
+  const bool same = named && plain(record.model).find(tuned) != std::string::npos;
+  out.compare("model", same ? name : record.model, name);
+  out.compare("window", length_text(record.window),
+              length_text(model.at("window").get<std::int64_t>()));
   for (const RecordedMethod& m : record.methods) {
-    if (m.method != method || !m.numbers || model_named(record) != &model) continue;
+    if (m.method != method || !m.numbers || !named) continue;
     const Geometry& g = m.numbers->geometry();
-    if (g.base != model.at("base").get<double>()) {
-      out.push_back(differs("base", g.base, model.at("base").get<double>()));
-    }
+    out.compare("base", g.base, model.at("base").get<double>());
     try {
       Extension plain_one;
       plain_one.method = m.numbers->extension().method;
       plain_one.scale = m.numbers->extension().scale;
       if (plain_one.method != method || !m.numbers->same_numbers(make_plan(g, plain_one))) {
-        out.push_back(cat("different parameters of ", method, " (paper: its defaults)"));
+        out.list.push_back(cat("different parameters of ", method, " (paper: its defaults)"));
       }
     } catch (const Error&) {
-      out.push_back(cat("a plan of its own under the name ", method));
+      out.list.push_back(cat("a plan of its own under the name ", method));
     }
   }
   if (const eval::MethodRow* row = record.table.find_method(method)) {
-    const auto scale = table.at("scale").get<double>();
-    if (row->scale != scale) out.push_back(differs("scale", row->scale, scale));
+    out.compare("scale", row->scale, table.at("scale").get<double>());
   }
-}
-
-// What the paper says of a task's data and precision, against run.json.
-void add_stated_differences(std::vector<std::string>& out, const RunRecord& record,
-                            const std::string& task) {
-  for (const ordered_json& stated : paper().at("stated").at(task)) {
+  for (const ordered_json& stated : paper().at("stated").at(table.at("task").get<std::string>())) {
     const ordered_json::json_pointer at(stated.at("at").get<std::string>());
     const ordered_json& here = record.run.contains(at) ? record.run.at(at) : stated.at("otherwise");
-    if (here == stated.at("value")) continue;
-    out.push_back(differs(stated.at("name").get<std::string>(), stated_text(here),
-                          stated_text(stated.at("value"))));
+    out.compare(stated.at("name"), stated_text(here), stated_text(stated.at("value")));
   }
+  return out;
 }
 
 // Lengths and numbers of tasks and samples behind one number.
-void add_cell_differences(std::vector<std::string>& out, const RunRecord& record,
-                          const ordered_json& table, const ordered_json& column,
-                          const eval::ResultRow& row) {
-  const std::int64_t length = table.value("length", row.length);
-  if (!column.is_number() && row.length != length) {
-    out.push_back(differs("length", length_text(row.length), length_text(length)));
+void add_cell_differences(Differences& out, const RunRecord& record, const ordered_json& table,
+                          const ordered_json& column, const eval::ResultRow& row) {
+  if (!column.is_number()) {
+    out.compare("length", length_text(row.length), length_text(table.value("length", row.length)));
   }
   std::size_t tasks = 1;
   if (table.contains("tasks") && row.task == table.at("task").get<std::string>()) {
@@ -177,15 +148,15 @@ void add_cell_differences(std::vector<std::string>& out, const RunRecord& record
     std::sort(wanted.begin(), wanted.end());
     tasks = wanted.size();
     const std::vector<std::string> own = tasks_of_mean(record, row);
-    if (own.size() != wanted.size()) {
-      out.push_back(differs("mean of", cat(own.size(), " tasks"), wanted.size()));
+    if (own.size() != tasks) {
+      out.compare("mean of", cat(own.size(), " tasks"), tasks);
     } else if (own != wanted) {
-      out.emplace_back("mean of different tasks");
+      out.list.emplace_back("mean of different tasks");
     }
   }
   if (table.at("samples").is_number()) {
     const std::size_t n = tasks * table.at("samples").get<std::size_t>();
-    if (row.estimate.n != n) out.push_back(cat(row.estimate.n, " samples (paper: ", n, ")"));
+    if (row.estimate.n != n) out.list.push_back(cat(row.estimate.n, " samples (paper: ", n, ")"));
   }
 }
 
@@ -206,7 +177,10 @@ const ordered_json* paper_table(const std::string& id) {
 DataTable compared_with_table(const ordered_json& table,
                               const std::vector<const RunRecord*>& records) {
   const auto task = table.at("task").get<std::string>();
-  const ordered_json& model = *model_of(table);
+  const ordered_json& models = paper().at("models");
+  const ordered_json& model =
+      *std::find_if(models.begin(), models.end(),
+                    [&](const ordered_json& m) { return m.at("name") == table.at("model"); });
   DataTable shown;
   shown.caption =
       cat(model.at("name").get<std::string>(), ", ", task, " (",
@@ -235,19 +209,16 @@ DataTable compared_with_table(const ordered_json& table,
     for (std::size_t i = 0; i < columns; ++i) printed.push_back(paper_cell(table, row, i));
     add_row(method, "paper", printed, "");
     for (const RunRecord* record : records) {
-      std::vector<std::string> of_run;
-      add_model_differences(of_run, *record, model);
-      add_plan_differences(of_run, *record, table, model, method);
-      add_stated_differences(of_run, *record, task);
+      const Differences of_run = run_differences(*record, table, model, method);
       // One line for each set of differences: lengths may have different numbers of samples.
       std::vector<std::pair<std::string, std::vector<std::string>>> lines;
       for (std::size_t i = 0; i < columns; ++i) {
         const ordered_json& column = table.at("columns")[i];
         const eval::ResultRow* own = row_for(*record, table, method, column);
         if (own == nullptr) continue;
-        std::vector<std::string> differences = of_run;
-        add_cell_differences(differences, *record, table, column, *own);
-        const std::string why = differences.empty() ? "nothing known" : joined(differences, ", ");
+        Differences all = of_run;
+        add_cell_differences(all, *record, table, column, *own);
+        const std::string why = all.list.empty() ? "nothing known" : joined(all.list, ", ");
         auto line = std::find_if(lines.begin(), lines.end(),
                                  [&](const auto& entry) { return entry.first == why; });
         if (line == lines.end()) {

@@ -5,9 +5,7 @@
 #include "base/text.h"
 #include "mrrope/version.h"
 #include "report/charts/chart.h"
-#include "report/charts/markup.h"
 #include "report/page/html_page.h"
-#include "report/report_files.h"
 #include "serve/api/service.h"
 #include "serve/serve_files.h"
 
@@ -30,14 +28,9 @@ std::string factor_figure(const Ladder& ladder) {
   const std::size_t curves = std::min(rungs, kMaxCurves);
   for (std::size_t i = 0; i < curves; ++i) {
     const Rung& rung = ladder.rungs()[curves == 1 ? 0 : i * (rungs - 1) / (curves - 1)];
-    report::Series series;
-    series.name = cat("up to ", length_text(rung.length));
-    series.colour = static_cast<int>(i) % report::kColours;
-    const std::vector<double>& factor = rung.plan.factor();
-    for (std::size_t pair = 0; pair < factor.size(); ++pair) {
-      series.points.push_back({double(pair), factor[pair]});
-    }
-    chart.series.push_back(std::move(series));
+    const report::Series series{
+        cat("up to ", length_text(rung.length)), int(i) % report::kColours, false, {}};
+    chart.series.push_back(with_values(series, rung.plan.factor()));
   }
   const std::string note =
       rungs > kMaxCurves ? cat(kMaxCurves, " of ", rungs, " rungs are shown.") : "";

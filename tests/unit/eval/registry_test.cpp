@@ -6,7 +6,6 @@
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
-#include "report/figures.h"
 #include "report/report.h"
 #include "support/expect_error.h"
 #include "support/result_rows.h"

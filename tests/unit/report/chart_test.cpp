@@ -61,8 +61,6 @@ TEST(Chart, EmptyCharts) {
     EXPECT_NE(svg.find("nothing measured yet"), std::string::npos);
   }
   expect_sound(to_svg(HeatMap{}));
-  EXPECT_NE(to_terminal(LineChart{}).find("nothing measured"), std::string::npos);
-  EXPECT_FALSE(to_terminal(HeatMap{}).empty());
 }
 
 TEST(Chart, SinglePoint) {
@@ -71,7 +69,6 @@ TEST(Chart, SinglePoint) {
   EXPECT_EQ(count(svg, "<circle"), 1u);
   EXPECT_EQ(count(svg, "class=\"line\""), 0u);
   EXPECT_EQ(count(svg, "class=\"whisker\""), 1u);
-  EXPECT_NE(to_terminal(chart_of({{1024, 4}})).find("1k"), std::string::npos);
 }
 
 TEST(Chart, MissingValueLeavesAGap) {
@@ -81,7 +78,6 @@ TEST(Chart, MissingValueLeavesAGap) {
   EXPECT_EQ(count(svg, "class=\"line\""), 2u);
   EXPECT_EQ(count(svg, "<circle"), 4u);
   expect_sound(to_svg(chart_of({{kNothing, 4}, {1024, kNothing}})));
-  EXPECT_FALSE(to_terminal(chart_of({{512, 4}, {1024, kNothing}, {2048, kInfinite}})).empty());
 }
 
 TEST(Chart, EnormousValues) {
@@ -89,7 +85,6 @@ TEST(Chart, EnormousValues) {
   for (const Spacing spacing : {Spacing::linear, Spacing::log}) {
     chart.x.spacing = chart.y.spacing = spacing;
     expect_sound(to_svg(chart));
-    EXPECT_FALSE(to_terminal(chart).empty());
   }
 }
 
@@ -98,10 +93,8 @@ TEST(Chart, MillionPointsStaySmallAndKeepTheirPeaks) {
   for (std::size_t i = 0; i < points.size(); ++i) points[i] = {double(i + 1), 1 + double(i % 7)};
   points[123456].y = 1000;
   const std::string svg = to_svg(chart_of(points));
-  const std::string text = to_terminal(chart_of(points));
   EXPECT_LT(svg.size(), 200000u);
   EXPECT_NE(svg.find("123457,1000,,"), std::string::npos);
-  EXPECT_LT(text.size(), 40000u);
 }
 
 TEST(Chart, NamesAreEscapedAndDoNotOverlap) {
@@ -191,9 +184,6 @@ TEST(Chart, HeatMapShowsEveryCell) {
   EXPECT_EQ(count(svg, "class=\"cell none\""), 1u);
   EXPECT_EQ(count(svg, "class=\"cell h0\""), 1u);
   EXPECT_EQ(count(svg, "class=\"cell h10\""), 1u);
-  const std::string text = to_terminal(map, {.colour = false});
-  EXPECT_EQ(count(text, "\n"), 5u);
-  EXPECT_NE(text.find("-"), std::string::npos);
 }
 
 TEST(Chart, HeatMapsWithManyCellsOrShortLists) {
@@ -203,17 +193,6 @@ TEST(Chart, HeatMapsWithManyCellsOrShortLists) {
   map.values.pop_back();
   map.values[0].pop_back();
   expect_sound(to_svg(map));
-  EXPECT_FALSE(to_terminal(map).empty());
-}
-
-TEST(Chart, TerminalEscapesNamesAndKeepsItsWidth) {
-  LineChart chart = chart_of({{512, 4}, {1024, 5}, {131072, 300}});
-  chart.series[0].name = "evil\x1b[2J";
-  const std::string plain = to_terminal(chart, {.columns = 60, .rows = 10, .colour = false});
-  EXPECT_EQ(plain.find('\x1b'), std::string::npos);
-  EXPECT_NE(plain.find("a evil?[2J"), std::string::npos);
-  EXPECT_NE(plain.find("32k"), std::string::npos);
-  EXPECT_NE(to_terminal(chart).find("\x1b[38;5;33m"), std::string::npos);
 }
 
 TEST(Chart, ColoursAreFixedByName) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/charts/markup.h"
+#include "report/page/html_page.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/paper/paper.h"
+#include "report/report.h"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,6 @@
 #include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
 #include "eval/tasks/perplexity/perplexity.h"
-#include "report/figures.h"
-#include "report/paper/paper.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "report/paper/paper.h"
+#include "report/report.h"
 #include "theory/curves.h"
 
 namespace mrrope::theory {

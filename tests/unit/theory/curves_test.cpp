@@ -192,26 +192,6 @@ TEST(Theory, OnlyPiLosesPositions) {
   EXPECT_GT(colliding_positions(plan_of(llama2(), "pi", 16), 4096), 2500);
 }
 
-TEST(Theory, SmallestScaleReaches) {
-  Extension e{.method = "pro"};
-  const auto scale = smallest_scale(llama2(), e, 16384);
-  ASSERT_TRUE(scale);
-  e.scale = *scale;
-  EXPECT_FALSE(first_negative(make_plan(llama2(), e).theta(), 16384));
-  e.scale = *scale / 1.00001;
-  EXPECT_TRUE(first_negative(make_plan(llama2(), e).theta(), 16384));
-  EXPECT_FALSE(smallest_scale(llama2(), e, 1 << 20, 2));
-  EXPECT_EQ(smallest_scale(llama2(), e, 100), 1);
-}
-
-TEST(Theory, SmallestBaseReaches) {
-  Geometry g = llama2();
-  const auto base = smallest_base(g, 4096);
-  ASSERT_TRUE(base);
-  g.base = *base;
-  EXPECT_FALSE(first_negative(trained_theta(g), 4096));
-}
-
 TEST(Theory, EmptyAndOversizedCurves) {
   const std::vector<double> none;
   EXPECT_EQ(oscillation_of(none).variation, 0);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/objective.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "mrrope/error.h"
 #include "support/scripted.h"
+#include "tune/search.h"
 
 namespace mrrope::tune {
 namespace {

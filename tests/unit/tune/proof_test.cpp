@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tune/proof.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
+
+#include "tune/search.h"
 
 namespace mrrope::tune {
 namespace {

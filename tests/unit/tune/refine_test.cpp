@@ -9,7 +9,7 @@
 namespace mrrope::tune {
 namespace {
 
-const Box kBox{{-2, 0, 0}, {2, 20, 1}, {0.4, 3, 0.1}};
+const std::vector<SearchAxis> kAxes = {{-2, 2, 0.4}, {0, 20, 3}, {0, 1, 0.1}};
 
 // A valley whose second axis is a staircase, as boundaries are.
 double valley(const std::vector<double>& x) {
@@ -21,7 +21,7 @@ double valley(const std::vector<double>& x) {
 TEST(Refine, FindsTheBottomOfAStaircaseInFewCalls) {
   int calls = 0;
   double best = 1e9;
-  refine(kBox, {-0.5, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
+  refine(kAxes, {-0.5, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
     ++calls;
     best = std::min(best, valley(x));
     return valley(x);
@@ -32,10 +32,10 @@ TEST(Refine, FindsTheBottomOfAStaircaseInFewCalls) {
 
 TEST(Refine, StaysInsideTheBoundsAndStopsOnRequest) {
   int calls = 0;
-  refine(kBox, {9, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
+  refine(kAxes, {9, 8, 0.6}, [&](const std::vector<double>& x) -> std::optional<double> {
     for (std::size_t i = 0; i < x.size(); ++i) {
-      EXPECT_GE(x[i], kBox.lower[i]);
-      EXPECT_LE(x[i], kBox.upper[i]);
+      EXPECT_GE(x[i], kAxes[i].lower);
+      EXPECT_LE(x[i], kAxes[i].upper);
     }
     if (++calls > 5) return std::nullopt;
     return valley(x);
@@ -44,7 +44,7 @@ TEST(Refine, StaysInsideTheBoundsAndStopsOnRequest) {
 }
 
 TEST(Refine, PropagatesExceptions) {
-  EXPECT_THROW(refine(kBox, {0, 8, 0.6},
+  EXPECT_THROW(refine(kAxes, {0, 8, 0.6},
                       [](const std::vector<double>&) -> std::optional<double> {
                         throw std::runtime_error("no");
                       }),

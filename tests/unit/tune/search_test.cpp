@@ -180,9 +180,9 @@ class NanUnderYarn : public SearchTest {
 
 TEST_F(NanUnderYarn, OnlyYarnIsDropped) {
   const SearchResult r = run();
-  EXPECT_NE(r.trials[r.best].proposal.extension.method, "yarn");
+  EXPECT_NE(r.trials[r.best].proposal.method.name, "yarn");
   for (const Trial& t : r.trials) {
-    EXPECT_FALSE(t.complete && t.proposal.extension.method == "yarn");
+    EXPECT_FALSE(t.complete && t.proposal.method.name == "yarn");
   }
 }
 

@@ -25,15 +25,15 @@ TEST(Space, HoldsEveryPublishedMethodTwice) {
     for (const Proposal& p : all) {
       EXPECT_EQ(p.ladder.growth(), growth);
       EXPECT_EQ(p.ladder.longest(), 8192);
-      EXPECT_DOUBLE_EQ(p.ladder.rungs().back().plan.extension().scale, 8 * p.headroom);
+      EXPECT_DOUBLE_EQ(p.ladder.rungs().back().plan.extension().scale, 8 * p.headroom());
     }
   }
 }
 
 TEST(Space, BetasOfAPointGiveItsBoundaries) {
   const Space space = make_space(tiny(), 8192, Growth::none);
-  for (double low = space.lower[kLow]; low <= space.upper[kLow]; ++low) {
-    for (double high = space.lower[kHigh]; high <= space.upper[kHigh]; ++high) {
+  for (double low = space.axes[kLow].lower; low <= space.axes[kLow].upper; ++low) {
+    for (double high = space.axes[kHigh].lower; high <= space.axes[kHigh].upper; ++high) {
       const Proposal p = proposal_at(space, {0.5, low, high, 0.07, 1.1}, "start");
       const Boundaries b = p.ladder.rungs().back().plan.boundaries();
       EXPECT_EQ(b.low, std::lround(low));
@@ -117,10 +117,10 @@ TEST(Space, APlanOfAllKeysStartsFarKeysWithoutItsTemperature) {
   const Proposal moved = from_plan(far, p.ladder);
   EXPECT_EQ(moved.ladder.near(), (NearPart{256, 256}));
   EXPECT_EQ(moved.ladder.rungs().back().plan.attention_scale(), 1);
-  EXPECT_EQ(moved.headroom, kFarHeadroom);
+  EXPECT_EQ(moved.headroom(), kFarHeadroom);
   const Proposal back = from_plan(still, moved.ladder);
   EXPECT_GT(back.ladder.rungs().back().plan.attention_scale(), 1);
-  EXPECT_EQ(back.headroom, 1);
+  EXPECT_EQ(back.headroom(), 1);
   EXPECT_EQ(from_plan(far, moved.ladder).numbers, moved.numbers);
 }
 
@@ -130,12 +130,12 @@ TEST(Space, SpreadStaysInTheBoundsAndDependsOnTheSeed) {
   ASSERT_EQ(a.size(), 50u);
   EXPECT_EQ(a, spread(space, 50, 1));
   EXPECT_NE(a, spread(space, 50, 2));
-  for (std::size_t i = 0; i < space.lower.size(); ++i) {
+  for (std::size_t i = 0; i < space.axes.size(); ++i) {
     int upper_half = 0;
     for (const Point& p : a) {
-      EXPECT_GE(p[i], space.lower[i]);
-      EXPECT_LE(p[i], space.upper[i]);
-      upper_half += p[i] > (space.start_lower[i] + space.start_upper[i]) / 2;
+      EXPECT_GE(p[i], space.axes[i].lower);
+      EXPECT_LE(p[i], space.axes[i].upper);
+      upper_half += p[i] > (space.axes[i].start_lower + space.axes[i].start_upper) / 2;
     }
     EXPECT_NEAR(upper_half, 25, 5) << "axis " << i;
   }
@@ -146,16 +146,18 @@ TEST(Space, PlanFileTransfersToAnotherModel) {
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
   const Proposal again = from_plan(space, p.ladder);
   EXPECT_EQ(again.numbers, p.numbers);
-  EXPECT_NEAR(again.headroom, 1.2, 1e-9);
+  EXPECT_NEAR(again.headroom(), 1.2, 1e-9);
 
   Geometry other = tiny();
   other.rotary_dim = 64;
   other.base = 100000;
   other.train_length = 8192;
   const Proposal moved = from_plan(make_space(other, 32768, Growth::none), p.ladder);
-  EXPECT_EQ(moved.extension.parameters, p.extension.parameters);
-  EXPECT_NEAR(moved.headroom, 1.2, 1e-9);
-  EXPECT_NEAR(moved.extension.scale, 4.8, 1e-9);
+  Parameters same = p.method.parameters;
+  same.headroom = moved.headroom();
+  EXPECT_EQ(moved.method.parameters, same);
+  EXPECT_NEAR(moved.headroom(), 1.2, 1e-9);
+  EXPECT_NEAR(moved.ladder.rungs().back().plan.extension().scale, 4.8, 1e-9);
 
   const Proposal knots = with_knots(space, p, {0.2, 0, 0, 0});
   EXPECT_THROW(from_plan(make_space(tiny(), 8192, Growth::elastic), knots.ladder), Error);
@@ -167,7 +169,7 @@ TEST(Space, LadderKeepsStepAndHeadroom) {
   const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3}, "start");
   const Proposal again = from_plan(space, p.ladder);
   EXPECT_EQ(again.numbers, p.numbers);
-  EXPECT_EQ(again.rung_step, 1.3);
+  EXPECT_EQ(again.ladder.rung_step(), 1.3);
 }
 
 TEST(Knots, StayMonotoneAndKeepTheEnds) {
