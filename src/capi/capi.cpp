@@ -8,6 +8,7 @@
 
 using mrrope::cat;
 using mrrope::refuse;
+using mrrope::refuse_if;
 using mrrope::capi::batch_of;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
@@ -52,10 +53,9 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
                        mrrope_plan** out) {
   return guarded(out, [&] {
     const mrrope_geometry& in = checked(geometry, "geometry");
-    if (in.pairing != MRROPE_HALVES && in.pairing != MRROPE_INTERLEAVED) {
-      refuse(cat("pairing ", in.pairing, " is neither 0 nor 1"),
-             "use MRROPE_HALVES or MRROPE_INTERLEAVED");
-    }
+    refuse_if(in.pairing != MRROPE_HALVES && in.pairing != MRROPE_INTERLEAVED,
+              cat("pairing ", in.pairing, " is neither 0 nor 1"),
+              "use MRROPE_HALVES or MRROPE_INTERLEAVED");
     const mrrope::Geometry g{
         in.rotary_dim, in.base, in.train_length,
         in.pairing == MRROPE_HALVES ? mrrope::Pairing::halves : mrrope::Pairing::interleaved};
@@ -63,9 +63,8 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
     if (mrrope::method_row(mrrope::bare_name(name)).reach != mrrope::Reach::length) {
       return static_plan(g, name, 0, scale);
     }
-    if (!(scale >= 1 && scale * double(g.train_length) < 1e15)) {
-      refuse(cat("scale ", scale, " is not possible"), "give 1 or more");
-    }
+    refuse_if(!(scale >= 1 && scale * double(g.train_length) < 1e15),
+              cat("scale ", scale, " is not possible"), "give 1 or more");
     return static_plan(g, name, std::llround(scale * double(g.train_length)), std::nullopt);
   });
 }
@@ -82,9 +81,8 @@ int32_t mrrope_plan_high(const mrrope_plan* plan) { return plan->plan.boundaries
 mrrope::Plan mrrope::capi::static_plan(const Geometry& geometry, const std::string& method,
                                        std::int64_t ctx, std::optional<double> scale) {
   const MethodSpec spec = parse_method(method);
-  if (spec.growth != Growth::none || is_auto(spec.name)) {
-    refuse(cat(method, " is more than one plan"), "give a static method, e.g. pro");
-  }
+  refuse_if(spec.growth != Growth::none || is_auto(spec.name),
+            cat(method, " is more than one plan"), "give a static method, e.g. pro");
   return make_ladder(geometry, spec, ctx, scale).rungs().front().plan;
 }
 

@@ -15,6 +15,7 @@ using mrrope::Geometry;
 using mrrope::JsonKeys;
 using mrrope::Ladder;
 using mrrope::refuse;
+using mrrope::refuse_if;
 using mrrope::capi::batch_of;
 using mrrope::capi::checked;
 using mrrope::capi::guarded;
@@ -26,32 +27,28 @@ constexpr std::int64_t kMaxLength = std::int64_t{1} << 53;  // whole numbers of 
 // A length above 0.
 std::optional<std::int64_t> length(const JsonKeys& in, const char* key) {
   const auto value = in.integer({key}, -kMaxLength, kMaxLength);
-  if (value && *value < 1) {
-    refuse(cat(key, " of ", *value, " tokens is not possible"), "give at least 1 token");
-  }
+  refuse_if(value.value_or(1) < 1, cat(key, " of ", value.value_or(1), " tokens is not possible"),
+            "give at least 1 token");
   return value;
 }
 
 Geometry subject_of(const JsonKeys& in) {
   const std::string path = in.text({"model"});
   const auto stated = in.object({"geometry"});
-  if (path.empty() == !stated) {
-    refuse(stated ? "both a model and a geometry are given" : "no model given",
-           "give the path of a model, or a geometry");
-  }
+  refuse_if(path.empty() == !stated,
+            stated ? "both a model and a geometry are given" : "no model given",
+            "give the path of a model, or a geometry");
   const bool replace = in.flag({"replace_scaling"}).value_or(false);
   Geometry g;
   if (stated) {
-    if (replace) {
-      refuse("replace_scaling needs a model", "remove it: a geometry states its own scaling");
-    }
+    refuse_if(replace, "replace_scaling needs a model",
+              "remove it: a geometry states its own scaling");
     stated->allow_only({"rotary_dim", "base", "train_length", "pairing", "trained_factor",
                         "trained_attention_scale"});
     g = geometry_of(*stated);
   } else {
-    if (path.find('\0') != std::string::npos) {
-      refuse(cat("the path ", mrrope::shown(path), " has a null character in it"), "give a path");
-    }
+    refuse_if(path.find('\0') != std::string::npos,
+              cat("the path ", mrrope::shown(path), " has a null character in it"), "give a path");
     g = mrrope::read_model(path, replace).geometry;
   }
   g.train_length = length(in, "train_length").value_or(g.train_length);
@@ -66,7 +63,7 @@ Ladder made_of(const nlohmann::json& request) {
               {"model", "geometry", "method", "ctx", "scale", "replace_scaling", "train_length"});
   in.allow_only(keys);
   const std::string text = in.text({"method"});
-  if (text.empty()) refuse("no method given", "give method, e.g. \"pro\" or \"pro(low=5)\"");
+  refuse_if(text.empty(), "no method given", "give method, e.g. \"pro\" or \"pro(low=5)\"");
   mrrope::MethodSpec method = mrrope::parse_method(text);  // named before the model is read
   const Geometry geometry = subject_of(in);
   add_parameters(in, method.parameters);
@@ -80,7 +77,7 @@ Ladder made_of(const nlohmann::json& request) {
 template <typename Make>
 int give_text(char** out, Make make) noexcept {
   return guarded([&] {
-    if (!out) refuse("the out pointer is null");
+    refuse_if(!out, "the out pointer is null");
     *out = nullptr;
     const std::string text = mrrope::json_text(make());  // a path need not be UTF-8
     auto* copy = new char[text.size() + 1];
@@ -95,9 +92,8 @@ int mrrope_plan_create_for_model(const char* path, const char* method, int64_t c
                                  mrrope_plan** out) {
   return guarded(out, [&] {
     const mrrope::Model model = mrrope::read_model(checked(path, "path"));
-    if (ctx < 1) {
-      refuse(cat("a context of ", ctx, " tokens is not possible"), "give at least 1 token");
-    }
+    refuse_if(ctx < 1, cat("a context of ", ctx, " tokens is not possible"),
+              "give at least 1 token");
     return mrrope::capi::static_plan(model.geometry, checked(method, "method"), ctx, std::nullopt);
   });
 }
@@ -124,7 +120,7 @@ int mrrope_load(const char* path, char** out) {
 int mrrope_inspect(const char* path, int64_t ctx, char** out) {
   return give_text(out, [&] {
     const mrrope::Model model = mrrope::read_model(checked(path, "path"));
-    if (ctx < 0) refuse(cat("a context of ", ctx, " tokens is not possible"), "give 1 or more");
+    refuse_if(ctx < 0, cat("a context of ", ctx, " tokens is not possible"), "give 1 or more");
     return model_json(model, ctx > 0 ? ctx : model.geometry.train_length);
   });
 }
@@ -135,9 +131,8 @@ int mrrope_ladder_places(const char* text, char** out) {
   return give_text(out, [&] {
     const Ladder ladder =
         mrrope::ladder_from_json(mrrope::parse_json(checked(text, "text"), "the ladder"));
-    if (ladder.growth() == mrrope::Growth::none) {
-      refuse("this is one plan, not a ladder", "give a ladder, e.g. of elastic:pro");
-    }
+    refuse_if(ladder.growth() == mrrope::Growth::none, "this is one plan, not a ladder",
+              "give a ladder, e.g. of elastic:pro");
     const std::vector<mrrope::Rung> listed = mrrope::listed_rungs(ladder);
     auto places = nlohmann::ordered_json::array();
     std::size_t number = 0;
@@ -156,9 +151,8 @@ int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out) {
   return guarded(out, [&] {
     const auto listed = mrrope::listed_rungs(
         mrrope::ladder_from_json(mrrope::parse_json(checked(text, "text"), "the plan")));
-    if (rung < 0 || rung >= std::int64_t(listed.size())) {
-      refuse(cat("there is no rung ", rung), cat("give 0 to ", listed.size() - 1));
-    }
+    refuse_if(rung < 0 || rung >= std::int64_t(listed.size()), cat("there is no rung ", rung),
+              cat("give 0 to ", listed.size() - 1));
     return listed[std::size_t(rung)].plan;
   });
 }

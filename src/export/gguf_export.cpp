@@ -47,10 +47,9 @@ bool all_close(const std::vector<double>& a, const std::vector<double>& b) {
 
 Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const GgufOptions& options) {
   const Architecture* architecture = find_architecture(model.architecture);
-  if (!architecture || model.format != "gguf") {
-    refuse(cat(shown(model.path.string()), " is not a GGUF file"),
-           "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
-  }
+  refuse_if(!architecture || model.format != "gguf",
+            cat(shown(model.path.string()), " is not a GGUF file"),
+            "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
   check_made_for(plan.geometry(), model);
   Case c{gguf, model, plan, options, *architecture, finish_model(gguf_facts(gguf), false)};
   const Geometry& now = plan.geometry();
@@ -328,10 +327,9 @@ void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
   for (const GgufFileOut& file : files) {
     for (const GgufPart& part : c.gguf.parts) {
       std::error_code ignored;
-      if (std::filesystem::equivalent(file.path, part.path, ignored)) {
-        refuse(cat(shown(file.path.string()), " is the input itself"),
-               "give another name with -o: inputs are never changed");
-      }
+      refuse_if(std::filesystem::equivalent(file.path, part.path, ignored),
+                cat(shown(file.path.string()), " is the input itself"),
+                "give another name with -o: inputs are never changed");
     }
   }
 }
@@ -418,14 +416,12 @@ GgufEncoding gguf_encoding(const Gguf& gguf, const Model& model, const Plan& pla
 GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& plan,
                             const GgufOptions& options) {
   const Case c = make_case(gguf, model, plan, options);
-  if (options.length < 1 || options.length > kMaxContext) {
-    refuse(cat("a context of ", options.length, " tokens is out of range"),
-           "give --ctx a length below 2^31");
-  }
-  if (options.split && gguf.parts.size() == 1) {
-    refuse("--split was given, but the input is not split",
-           "remove --split, or split the result with llama-gguf-split");
-  }
+  refuse_if(options.length < 1 || options.length > kMaxContext,
+            cat("a context of ", options.length, " tokens is out of range"),
+            "give --ctx a length below 2^31");
+  refuse_if(options.split && gguf.parts.size() == 1,
+            "--split was given, but the input is not split",
+            "remove --split, or split the result with llama-gguf-split");
   const Decision d = decide(c);
   GgufExport out;
   out.encoding = d.encoding;
@@ -497,10 +493,8 @@ void write_export(const GgufExport& exported, bool replace, const BytesWritten& 
   for (const GgufFileOut& file : exported.files) {
     size += file.size();
     names.push_back(file.path.filename());
-    if (names.back().empty()) {
-      refuse(cat(shown(file.path.string()), " does not name a file"),
-             "give -o the name of a file, such as model-128k.gguf");
-    }
+    refuse_if(names.back().empty(), cat(shown(file.path.string()), " does not name a file"),
+              "give -o the name of a file, such as model-128k.gguf");
     if (!replace) refuse_existing(file.path, "name");
     refuse_input(file.path);
   }

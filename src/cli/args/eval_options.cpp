@@ -32,30 +32,26 @@ std::string key_from_environment(const std::string& url) {
 
 eval::Shard chosen_shard(const EvalFlags& flags) {
   if (flags.shard.empty()) return {};
-  if (flags.out.empty()) {
-    refuse("a shard must be kept, to be joined with the others", "give it a folder: -o DIR");
-  }
+  refuse_if(flags.out.empty(), "a shard must be kept, to be joined with the others",
+            "give it a folder: -o DIR");
   return eval::parse_shard(flags.shard);
 }
 
 // What the server of an endpoint decides.
 void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
-  if (!extension.methods.empty() || !extension.plan_files.empty() || extension.scale) {
-    refuse("the server of an endpoint sets the scaling of its model",
-           "remove --method, --plan and --scale; mrrope export writes a plan into files that "
-           "servers run");
-  }
+  refuse_if(!extension.methods.empty() || !extension.plan_files.empty() || extension.scale,
+            "the server of an endpoint sets the scaling of its model",
+            "remove --method, --plan and --scale; mrrope export writes a plan into files that "
+            "servers run");
   const SubjectFlags& subject = flags.subject;
-  if (!subject.train_ctx.empty() || subject.replace_scaling) {
-    refuse("the server of an endpoint sets the geometry of its model",
-           "remove --train-ctx and --replace-scaling");
-  }
+  refuse_if(!subject.train_ctx.empty() || subject.replace_scaling,
+            "the server of an endpoint sets the geometry of its model",
+            "remove --train-ctx and --replace-scaling");
   std::error_code error;
-  if (std::filesystem::exists(subject.model, error)) {
-    refuse(cat(subject.model, " is a file, and --endpoint has its own model"),
-           "to use only its vocabulary, give --vocab " + subject.model);
-  }
+  refuse_if(std::filesystem::exists(subject.model, error),
+            cat(subject.model, " is a file, and --endpoint has its own model"),
+            "to use only its vocabulary, give --vocab " + subject.model);
 }
 
 // window: of the model; 0 where only a server knows it.
@@ -76,10 +72,8 @@ void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
   }
   if (job.lengths.empty()) job.lengths = default_lengths(window > 0 ? window : job.ctx, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
-  if (job.longest > job.ctx) {
-    refuse(cat("a length is longer than --ctx ", job.ctx),
-           "give a larger --ctx, or shorter --lengths");
-  }
+  refuse_if(job.longest > job.ctx, cat("a length is longer than --ctx ", job.ctx),
+            "give a larger --ctx, or shorter --lengths");
 }
 
 // What run.json says of the model file, so that a report can name it in commands.
@@ -171,12 +165,11 @@ OpenModel open_model(EvalJob& job) {
   }
   check_before_loading(job.model, {}, job.places);
   auto model = open_remote(job.remote);
-  if (job.longest > model->context_length()) {
-    refuse(cat("the server accepts ", model->context_length(), " tokens per request, and ",
-               job.longest, " are needed"),
-           "start the server with more (llama-server -c, vllm serve --max-model-len), or give "
-           "shorter --lengths");
-  }
+  refuse_if(job.longest > model->context_length(),
+            cat("the server accepts ", model->context_length(), " tokens per request, and ",
+                job.longest, " are needed"),
+            "start the server with more (llama-server -c, vllm serve --max-model-len), or give "
+            "shorter --lengths");
   return {nullptr, std::move(model)};
 }
 

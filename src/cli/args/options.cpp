@@ -30,7 +30,7 @@ std::string list_text(const std::string& text) {
   if (text.front() == '[') return text;
   if (text.front() != '@') return cat("[", text, "]");
   const nlohmann::json list = read_json(text.substr(1));
-  if (!list.is_array()) refuse(cat(text, " is not a JSON list"), "write [1, 1.5, 2]");
+  refuse_if(!list.is_array(), cat(text, " is not a JSON list"), "write [1, 1.5, 2]");
   return list.dump();
 }
 
@@ -125,9 +125,8 @@ std::vector<double> parse_list(const std::string& text, const char* flag) {
   const std::string list = list_text(text);
   for (const std::string& word : split_list(list.substr(1, list.size() - 2))) {
     const std::optional<double> value = parse_double(word);
-    if (!value) {
-      refuse(cat("'", word, "' in ", flag, " is not a number"), "write numbers as 1.5,2,2.5");
-    }
+    refuse_if(!value, cat("'", word, "' in ", flag, " is not a number"),
+              "write numbers as 1.5,2,2.5");
     out.push_back(*value);
   }
   return out;
@@ -135,10 +134,8 @@ std::vector<double> parse_list(const std::string& text, const char* flag) {
 
 std::int64_t parse_length(const std::string& text) {
   const auto length = mrrope::parse_length(text);
-  if (!length) {
-    refuse(cat("'", text, "' is not a length"),
-           "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
-  }
+  refuse_if(!length, cat("'", text, "' is not a length"),
+            "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
   return *length;
 }
 
@@ -164,18 +161,14 @@ bool given(const SubjectFlags& flags) {
 Subject resolve(const SubjectFlags& flags) {
   Subject subject;
   if (!flags.model.empty()) {
-    if (flags.rotary_dim || flags.base) {
-      refuse("a model file states its own rotary_dim and base",
-             "remove --rotary-dim and --rope-freq-base, or remove the model");
-    }
+    refuse_if(flags.rotary_dim || flags.base, "a model file states its own rotary_dim and base",
+              "remove --rotary-dim and --rope-freq-base, or remove the model");
     subject.model = read_model(flags.model, flags.replace_scaling);
     subject.geometry = subject.model->geometry;
   } else {
-    if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {
-      refuse("no model given",
-             "give a GGUF file or a Hugging Face folder; plan and theory also take "
-             "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
-    }
+    refuse_if(!flags.rotary_dim || !flags.base || flags.train_ctx.empty(), "no model given",
+              "give a GGUF file or a Hugging Face folder; plan and theory also take "
+              "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
     subject.geometry.rotary_dim = *flags.rotary_dim;
     subject.geometry.base = *flags.base;
   }
@@ -185,7 +178,7 @@ Subject resolve(const SubjectFlags& flags) {
 }
 
 Model model_of(const SubjectFlags& flags) {
-  if (flags.model.empty()) refuse("no model given", "give a GGUF file or a Hugging Face folder");
+  refuse_if(flags.model.empty(), "no model given", "give a GGUF file or a Hugging Face folder");
   const Subject subject = resolve(flags);
   Model model = *subject.model;
   model.geometry = subject.geometry;
@@ -241,9 +234,8 @@ std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
       take(spec.parameters, shorts, p);
       used = true;
     }
-    if (!used) {
-      refuse(cat("none of these methods uses ", flag_name(p)), cat("leave out ", flag_name(p)));
-    }
+    refuse_if(!used, cat("none of these methods uses ", flag_name(p)),
+              cat("leave out ", flag_name(p)));
   }
   return out;
 }
@@ -274,10 +266,8 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry) {
   std::vector<Candidate> out;
   if (!flags.methods.empty()) {
-    if (!geometry) {
-      refuse(cat("method ", flags.methods.front(), " needs a model"),
-             "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
-    }
+    refuse_if(!geometry, cat("method ", flags.methods.front(), " needs a model"),
+              "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
     const std::vector<MethodSpec> methods = method_specs(flags);
     const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
     const bool lists = std::all_of(methods.begin(), methods.end(), [](const MethodSpec& m) {
@@ -364,10 +354,8 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
   if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
   if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;
   const std::vector<Candidate> candidates = resolve(flags, geometry);
-  if (candidates.size() != 1) {
-    refuse(cat(verb, " runs one method, not ", candidates.size()),
-           "give one --method or one --plan");
-  }
+  refuse_if(candidates.size() != 1, cat(verb, " runs one method, not ", candidates.size()),
+            "give one --method or one --plan");
   const Candidate& c = candidates.front();
   const bool ours = is_auto(c.method.name);
   const std::int64_t ctx = length_asked_for(flags, c.ladder);

@@ -181,9 +181,8 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
       typed.push_back(word);
       continue;
     }
-    if (in_use != nullptr || (!joined && i + 1 == arguments.size())) {
-      refuse("--preset takes one name, once", "such as --preset paper/ppl-llama3");
-    }
+    refuse_if(in_use != nullptr || (!joined && i + 1 == arguments.size()),
+              "--preset takes one name, once", "such as --preset paper/ppl-llama3");
     in_use = &find_preset(joined ? word.substr(9) : arguments[++i], known);
   }
   if (in_use == nullptr) return with_current_flags(verb_words(verb_of(app, arguments)), arguments);

@@ -76,9 +76,8 @@ Job resolve_job(ExportFlags& flags) {
   Model model = model_of(flags.subject);
   const std::int64_t window = model.geometry.train_length;
   if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
-    if (flags.extension.ctx.empty() && !flags.extension.scale) {
-      refuse("no method or plan given", "give --plan FILE, or --method pro --ctx 128k");
-    }
+    refuse_if(flags.extension.ctx.empty() && !flags.extension.scale, "no method or plan given",
+              "give --plan FILE, or --method pro --ctx 128k");
     flags.extension.methods = {std::string(kAuto)};
   }
   std::vector<MethodSpec> methods = method_specs(flags.extension);
@@ -95,10 +94,8 @@ Job resolve_job(ExportFlags& flags) {
     }
   }
   const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);
-  if (candidates.size() != 1) {
-    refuse(cat("export takes one plan, not ", candidates.size()),
-           "give one --method or one --plan");
-  }
+  refuse_if(candidates.size() != 1, cat("export takes one plan, not ", candidates.size()),
+            "give one --method or one --plan");
   const Plan& plan = static_plan(candidates.front(), flags);
   const Extension& e = plan.extension();
   const std::int64_t reach =
@@ -252,12 +249,11 @@ void run_interruptibly(Staging& staging, const std::string& out, Proof&& proof) 
 }
 
 void export_gguf(const ExportFlags& flags, const Job& job) {
-  if (job.model.format != "gguf") {
-    refuse(cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
-           cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
-               exporting::hf_folder(job.model).string(),
-               " --outfile model.gguf --outtype q8_0; or give --to hf"));
-  }
+  refuse_if(job.model.format != "gguf",
+            cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
+            cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
+                exporting::hf_folder(job.model).string(),
+                " --outfile model.gguf --outtype q8_0; or give --to hf"));
   const Gguf gguf = read_gguf(job.model.path);
   exporting::GgufOptions options;
   options.out = flags.out;
@@ -308,9 +304,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   if (flags.to == "hf-v4") options.dialect = exporting::Dialect::v4;
   if (for_plugin) options.dialect = exporting::Dialect::mrrope;
   options.native = flags.native;
-  if (for_plugin && flags.native) {
-    refuse("--native names a method, and --to hf-mrrope lists factors", "remove one of them");
-  }
+  refuse_if(for_plugin && flags.native, "--native names a method, and --to hf-mrrope lists factors",
+            "remove one of them");
   options.copy = flags.copy;
   options.replace = flags.force;
   proof::HuggingFaceProof proof;
@@ -406,12 +401,10 @@ void run_export(ExportFlags flags) {
   const Job job = resolve_job(flags);
   if (flags.to == "commands") return print_commands(flags, job);
   const bool to_folder = flags.to.rfind("hf", 0) == 0;
-  if (flags.out == "-") {
-    refuse("an export cannot be printed", "give the name of a file or folder: -o extended.gguf");
-  }
-  if (flags.out.empty()) {
-    refuse("no output path given", to_folder ? "give -o FOLDER" : "give -o FILE.gguf");
-  }
+  refuse_if(flags.out == "-", "an export cannot be printed",
+            "give the name of a file or folder: -o extended.gguf");
+  refuse_if(flags.out.empty(), "no output path given",
+            to_folder ? "give -o FOLDER" : "give -o FILE.gguf");
   if (to_folder) {
     export_folder(flags, job);
   } else {

@@ -54,10 +54,8 @@ std::string read_all(std::istream& in, const std::string& name) {
   std::string block(1 << 16, '\0');
   while (in.read(block.data(), std::streamsize(block.size())) || in.gcount() > 0) {
     text.append(block, 0, std::size_t(in.gcount()));
-    if (text.size() > kMost) {
-      refuse(cat("the prompt in ", name, " has more than ", kMost, " bytes"),
-             "give a shorter file with -f");
-    }
+    refuse_if(text.size() > kMost, cat("the prompt in ", name, " has more than ", kMost, " bytes"),
+              "give a shorter file with -f");
   }
   return text;
 }
@@ -99,12 +97,11 @@ class Conversation {
   Generation answer(const std::string& prompt, GenerateOptions options) {
     const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
     const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
-    if (wanted.empty()) refuse("the prompt is empty", "give -p TEXT or -f FILE");
-    if (needed > longest_) {
-      refuse(cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
-                 options.max_tokens, " do not fit in a context of ", longest_),
-             cat("give --ctx ", needed, " or more, or a smaller -n"));
-    }
+    refuse_if(wanted.empty(), "the prompt is empty", "give -p TEXT or -f FILE");
+    refuse_if(needed > longest_,
+              cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
+                  options.max_tokens, " do not fit in a context of ", longest_),
+              cat("give --ctx ", needed, " or more, or a smaller -n"));
     // At least one token must be read for its logits.
     const std::size_t same = std::min(common_prefix(wanted, tokens_), wanted.size() - 1);
     timeline_->truncate(std::int64_t(same));
@@ -219,11 +216,10 @@ void converse(TimelineModel& model, Conversation& conversation, const SessionFil
               const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
-  if (!flags.system.empty() &&
-      (messages.front().role != "system" || messages.front().content != flags.system)) {
-    refuse(cat("the chat in ", session.path, " began with another system message, or none"),
-           "leave out --system, or give another --session");
-  }
+  refuse_if(!flags.system.empty() &&
+                (messages.front().role != "system" || messages.front().content != flags.system),
+            cat("the chat in ", session.path, " began with another system message, or none"),
+            "leave out --system, or give another --session");
   if (terminal) std::cerr << "Type a message. An empty line or Ctrl-D ends the chat.\n";
   for (;;) {
     std::string text = std::move(first);
@@ -258,9 +254,8 @@ void run_generate(GenerateFlags flags) {
   const Model facts = model_of(flags.subject);
   LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "generate");
   const std::string prompt = read_prompt(flags);
-  if (prompt.empty() && !flags.chat && !flags.dry_run) {
-    refuse("no prompt given", "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
-  }
+  refuse_if(prompt.empty() && !flags.chat && !flags.dry_run, "no prompt given",
+            "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
 
   engine::LocalOptions engine = flags.engine;
   engine.context = choice.ctx;
@@ -294,11 +289,10 @@ void run_generate(GenerateFlags flags) {
   SessionFile session{flags.session, owner};
   engine::Session begun = session.begin(*model);
   session.salt = begun.salt;
-  if (!flags.chat && !begun.messages.empty()) {
-    refuse(
-        cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
-        "give --chat to go on with it, or another --session");
-  }
+  refuse_if(
+      !flags.chat && !begun.messages.empty(),
+      cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
+      "give --chat to go on with it, or another --session");
   const auto tell = [&](std::size_t index) {
     const Rung& rung = ladder.rungs()[index];
     if (!flags.verbose) return;

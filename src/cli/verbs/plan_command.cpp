@@ -113,15 +113,13 @@ void check_same_model(const std::vector<Candidate>& candidates,
   for (const Candidate& c : candidates) {
     const Geometry& g = c.plan().geometry();
     // Of one model plans for other windows may be compared.
-    if (model && candidates.size() == 1 && g != first) {
-      refuse(cat(c.name, " was made for ", describe(g), "; this model has ", describe(first)),
-             "leave out the model, or make a plan for it with --method");
-    }
-    if (g.rotary_dim != first.rotary_dim) {
-      refuse(cat(c.name, " has rotary_dim ", g.rotary_dim, ", ",
-                 model ? "the model" : candidates.front().name, " has ", first.rotary_dim),
-             "compare plans of models with the same rotary_dim");
-    }
+    refuse_if(model && candidates.size() == 1 && g != first,
+              cat(c.name, " was made for ", describe(g), "; this model has ", describe(first)),
+              "leave out the model, or make a plan for it with --method");
+    refuse_if(g.rotary_dim != first.rotary_dim,
+              cat(c.name, " has rotary_dim ", g.rotary_dim, ", ",
+                  model ? "the model" : candidates.front().name, " has ", first.rotary_dim),
+              "compare plans of models with the same rotary_dim");
   }
 }
 
@@ -190,24 +188,20 @@ void run_plan(const PlanFlags& flags) {
   const ExtensionFlags& e = flags.extension;
   if (e.methods.empty() && !e.plan_files.empty()) {
     refuse_without_method(e);
-    if (!e.ctx.empty()) {
-      refuse("--ctx does not change a plan file, which has its own numbers",
-             "leave it out, or make a plan with --method and --ctx");
-    }
+    refuse_if(!e.ctx.empty(), "--ctx does not change a plan file, which has its own numbers",
+              "leave it out, or make a plan with --method and --ctx");
   }
   check_reach(e);
   std::optional<Geometry> geometry;
   if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
   std::vector<Candidate> candidates = resolve(e, geometry);
   note_auto(candidates);
-  if (candidates.empty()) {
-    refuse("no method or plan given", "give --method auto --ctx 128k, or --plan FILE");
-  }
+  refuse_if(candidates.empty(), "no method or plan given",
+            "give --method auto --ctx 128k, or --plan FILE");
   check_same_model(candidates, geometry);
-  if (flags.diff && candidates.size() != 2) {
-    refuse(cat("--diff compares two plans, not ", candidates.size()),
-           "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --diff");
-  }
+  refuse_if(flags.diff && candidates.size() != 2,
+            cat("--diff compares two plans, not ", candidates.size()),
+            "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --diff");
 
   nlohmann::ordered_json json;
   if (candidates.size() == 1) {
@@ -216,10 +210,8 @@ void run_plan(const PlanFlags& flags) {
     for (const Candidate& c : candidates) json.push_back(to_json(c.ladder));
   }
   if (!flags.out.empty()) {
-    if (candidates.size() != 1) {
-      refuse(cat("a plan file holds one plan, not ", candidates.size()),
-             "give one --method with -o");
-    }
+    refuse_if(candidates.size() != 1, cat("a plan file holds one plan, not ", candidates.size()),
+              "give one --method with -o");
     write_output(flags.out, json.dump(2) + "\n");
     if (flags.out != "-") note(cat("wrote ", flags.out));
     return;

@@ -100,9 +100,8 @@ void run_report(const ReportFlags& flags) {
                                     : "report.html";
     refuse_other_pages(out);
   }
-  if (out == "-" && flags.json) {
-    refuse("-o - and --json both print to standard output", "give one of them, or -o FILE");
-  }
+  refuse_if(out == "-" && flags.json, "-o - and --json both print to standard output",
+            "give one of them, or -o FILE");
   refuse_files_of_runs(out, records);
   const std::vector<report::Figure> figures = figures_of(records);
   if (!flags.svg.empty()) write_svgs(figures, flags.svg);

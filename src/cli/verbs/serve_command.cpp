@@ -38,23 +38,17 @@ struct ServeFlags {
 };
 
 std::string read_key(const std::string& path) {
-  if (path.empty()) {
-    refuse("--api-key-file is empty",
-           "give the name of a file, or remove --api-key-file to need no key");
-  }
+  refuse_if(path.empty(), "--api-key-file is empty",
+            "give the name of a file, or remove --api-key-file to need no key");
   std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    refuse(cat("cannot read ", path, ": ", std::strerror(errno)),
-           "give --api-key-file a file with the key on its first line");
-  }
+  refuse_if(!in, cat("cannot read ", path, ": ", std::strerror(errno)),
+            "give --api-key-file a file with the key on its first line");
   char line[4096];  // a longer line is not a key; /dev/zero is not one either
   in.getline(line, sizeof line);
   std::string key = line;
   while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();
-  if (!in || key.empty()) {
-    refuse(cat("no API key on the first line of ", path),
-           "write one: head -c 24 /dev/urandom | base64 > key.txt");
-  }
+  refuse_if(!in || key.empty(), cat("no API key on the first line of ", path),
+            "write one: head -c 24 /dev/urandom | base64 > key.txt");
   return key;
 }
 
@@ -94,34 +88,29 @@ void run_serve(ServeFlags flags) {
   if (flags.cors) check_origin(server.cors = *flags.cors);
   server.model_name = facts.path.stem().string();
   for (const std::string& name : flags.alias) {
-    if (name.empty()) {
-      refuse("--alias is empty", "give a name, or remove --alias to use that of the file");
-    }
+    refuse_if(name.empty(), "--alias is empty",
+              "give a name, or remove --alias to use that of the file");
     if (name == "*") {
       server.any_model = true;
     } else {
       server.model_name = name;
     }
   }
-  if (server.deterministic && flags.engine.unified) {
-    refuse(
-        "--deterministic needs a cache for each conversation: in a unified one the order of "
-        "sums depends on the others",
-        "remove --kv-unified");
-  }
+  refuse_if(server.deterministic && flags.engine.unified,
+            "--deterministic needs a cache for each conversation: in a unified one the order of "
+            "sums depends on the others",
+            "remove --kv-unified");
   server.timeout = std::chrono::seconds(flags.timeout);
   server.parallel = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const engine::LocalOptions engine = with_room(flags.engine, ctx, server.parallel);
   if (flags.slot_folder) {
     std::error_code error;
-    if (!std::filesystem::is_directory(*flags.slot_folder, error)) {
-      refuse(cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
-             "give a folder that exists");
-    }
-    if (engine.unified && choice.ladder.elastic()) {
-      refuse("--slot-save-path needs a cache for each conversation where the context grows",
-             "remove --kv-unified, or give a --method that does not grow");
-    }
+    refuse_if(!std::filesystem::is_directory(*flags.slot_folder, error),
+              cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
+              "give a folder that exists");
+    refuse_if(engine.unified && choice.ladder.elastic(),
+              "--slot-save-path needs a cache for each conversation where the context grows",
+              "remove --kv-unified, or give a --method that does not grow");
     server.slot_folder = std::filesystem::canonical(*flags.slot_folder);
   }
   const Places places{{}, {flags.slot_folder.value_or("")}};

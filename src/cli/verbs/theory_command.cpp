@@ -50,7 +50,7 @@ void write_svgs(const std::filesystem::path& first, const theory::TheoryFigure& 
       write_file(path.string(), svg);
     }
   }
-  if (index == 0) refuse("this figure has no chart", "give -o FILE.html or FILE.csv");
+  refuse_if(index == 0, "this figure has no chart", "give -o FILE.html or FILE.csv");
 }
 
 void add_theory_subject(CLI::App& figure, TheoryFlags& flags) {
@@ -82,10 +82,8 @@ Geometry theory_geometry(const TheoryFlags& theory) {
       if (flags.model != name) continue;
       SubjectFlags others = flags;
       others.model.clear();
-      if (given(others)) {
-        refuse(cat(name, " is an example with a geometry of its own"),
-               "give --rotary-dim, --rope-freq-base and --train-ctx without it");
-      }
+      refuse_if(given(others), cat(name, " is an example with a geometry of its own"),
+                "give --rotary-dim, --rope-freq-base and --train-ctx without it");
       return geometry;
     }
   }
@@ -122,10 +120,9 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
   for (const Candidate& c :
        theory_candidates(extension, geometry, "none,pi,ntk,yarn,yarn-rotations,regressive,uni,pro",
                          default_scale)) {
-    if (c.ladder.near()) {
-      refuse(cat(c.name, " rotates near and far keys differently, and this figure is of one plan"),
-             "see mrrope theory distance");
-    }
+    refuse_if(c.ladder.near().has_value(),
+              cat(c.name, " rotates near and far keys differently, and this figure is of one plan"),
+              "see mrrope theory distance");
     plans.push_back({c.name, c.plan()});
   }
   return plans;
@@ -190,11 +187,10 @@ theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
   const std::int64_t reach = flags.extension.ctx.empty()
                                  ? std::int64_t(scale * double(g.train_length))
                                  : parse_length(flags.extension.ctx);
-  if (reach > 0 && tokens > reach) {
-    refuse(cat("--length ", flags.tokens, " is more than the ", reach,
-               " tokens that the plans are made for"),
-           cat("give --length ", reach, " or fewer, or a larger --ctx"));
-  }
+  refuse_if(reach > 0 && tokens > reach,
+            cat("--length ", flags.tokens, " is more than the ", reach,
+                " tokens that the plans are made for"),
+            cat("give --length ", reach, " or fewer, or a larger --ctx"));
   for (const MethodSpec& method : method_specs(flags.extension)) {
     if (method.growth == Growth::none && !is_auto(method.name)) continue;
     refuse(
@@ -360,10 +356,9 @@ std::vector<double> parse_scales(const std::string& text) {
 }
 
 void run_roots(const BoundFlags& flags, const Geometry& g) {
-  if (!flags.extension.plan_files.empty()) {
-    refuse(cat("a plan file has one scale, and --scale ", flags.scales, " asks for many"),
-           "give --method");
-  }
+  refuse_if(!flags.extension.plan_files.empty(),
+            cat("a plan file has one scale, and --scale ", flags.scales, " asks for many"),
+            "give --method");
   std::vector<theory::PlanGroup> groups;
   const std::vector<double> scales = parse_scales(flags.scales);
   for (const double scale : scales) groups.push_back({"", theory_plans(flags, g, scale)});
@@ -377,9 +372,8 @@ void run_roots(const BoundFlags& flags, const Geometry& g) {
 void run_bound(const BoundFlags& flags) {
   const Geometry g = theory_geometry(flags);
   if (!flags.scales.empty()) {
-    if (!flags.extension.ctx.empty() || !flags.reach.empty()) {
-      refuse(cat("--scale ", flags.scales, " is many scales"), "leave out --ctx and --reach");
-    }
+    refuse_if(!flags.extension.ctx.empty() || !flags.reach.empty(),
+              cat("--scale ", flags.scales, " is many scales"), "leave out --ctx and --reach");
     return run_roots(flags, g);
   }
   const auto length_or_0 = [](const std::string& text) {

@@ -107,7 +107,7 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
 }
 
 void run_tune(const TuneFlags& flags) {
-  if (flags.ctx.empty()) refuse("no context length given", "give --ctx, e.g. --ctx 128k");
+  refuse_if(flags.ctx.empty(), "no context length given", "give --ctx, e.g. --ctx 128k");
   const Model facts = model_of(flags.subject);
   const double weight = weight_of(flags);
   const tune::Space space =

@@ -65,11 +65,10 @@ eval::FrameOptions frame_options(const SampleFlags& flags) {
 eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used) {
   if (flags.prompts.empty()) return eval::builtin_prompts();
   eval::Prompts prompts = eval::read_prompts(flags.prompts, &flags.prompts_digest);
-  if (prompts_identity(prompts, used) == prompts_identity(eval::builtin_prompts(), used)) {
-    refuse(cat("--prompts ", flags.prompts, " changes nothing: this run uses prompts named ", used,
-               ", and the file replaces none of them"),
-           cat("give the file a prompt of that name, or leave out --prompts"));
-  }
+  refuse_if(prompts_identity(prompts, used) == prompts_identity(eval::builtin_prompts(), used),
+            cat("--prompts ", flags.prompts, " changes nothing: this run uses prompts named ", used,
+                ", and the file replaces none of them"),
+            cat("give the file a prompt of that name, or leave out --prompts"));
   return prompts;
 }
 
@@ -158,10 +157,9 @@ void run_ruler(RulerFlags& flags) {
   options.seed = flags.sample.seed;
   for (const std::string& file : flags.qa) (is_squad(file) ? options.squad : options.hotpot) = file;
   options.prompts = chosen_prompts(flags.sample, "ruler/");
-  if (!flags.data.empty() && !flags.sample.prompts.empty()) {
-    refuse("--prompts changes nothing: samples of --data have their prompts",
-           "leave out --prompts or --data");
-  }
+  refuse_if(!flags.data.empty() && !flags.sample.prompts.empty(),
+            "--prompts changes nothing: samples of --data have their prompts",
+            "leave out --prompts or --data");
   chosen_tasks(options);  // an unknown one is refused before the model is loaded
   std::vector<std::string> reads = flags.qa;
   reads.push_back(flags.data);
@@ -243,22 +241,19 @@ void run_infinitebench(InfiniteFlags& flags) {
   eval::InfiniteOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = job.longest;
-  if (flags.data.empty() && (!flags.min_tokens.empty() || !flags.max_tokens.empty())) {
-    refuse("--min-tokens and --max-tokens choose items of --data",
-           "give --data FOLDER; samples made here have the --lengths you give");
-  }
-  if (!flags.data.empty() && job.lengths.size() > 1) {
-    refuse("each item of --data has one length", "give --ctx alone, or --lengths without --data");
-  }
+  refuse_if(flags.data.empty() && (!flags.min_tokens.empty() || !flags.max_tokens.empty()),
+            "--min-tokens and --max-tokens choose items of --data",
+            "give --data FOLDER; samples made here have the --lengths you give");
+  refuse_if(!flags.data.empty() && job.lengths.size() > 1, "each item of --data has one length",
+            "give --ctx alone, or --lengths without --data");
   set_min_tokens(flags.min_tokens, options);
   if (!flags.max_tokens.empty()) options.max_tokens = parse_length(flags.max_tokens);
   std::int64_t min_tokens = options.min_tokens;
   for (const auto& [task, own] : options.min_tokens_of) min_tokens = std::max(min_tokens, own);
-  if (min_tokens > options.max_tokens) {
-    refuse(
-        cat("no prompt has at least ", min_tokens, " and at most ", options.max_tokens, " tokens"),
-        "give --min-tokens below --max-tokens");
-  }
+  refuse_if(
+      min_tokens > options.max_tokens,
+      cat("no prompt has at least ", min_tokens, " and at most ", options.max_tokens, " tokens"),
+      "give --min-tokens below --max-tokens");
   options.prompts = chosen_prompts(flags.sample, "infinitebench/");
   chosen_tasks(options,
                flags.data.empty());  // an unknown one is refused before the model is loaded
@@ -316,16 +311,14 @@ struct LongbenchFlags {
 
 void run_longbench(LongbenchFlags& flags) {
   EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
-  if (job.lengths.size() > 1) {
-    refuse("LongBench-v2 runs at one length", "give --ctx, or one of --lengths");
-  }
+  refuse_if(job.lengths.size() > 1, "LongBench-v2 runs at one length",
+            "give --ctx, or one of --lengths");
   eval::LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = flags.max_tokens.empty() ? job.longest : parse_length(flags.max_tokens);
-  if (options.length > job.ctx) {
-    refuse(cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
-           "give a larger --ctx");
-  }
+  refuse_if(options.length > job.ctx,
+            cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
+            "give a larger --ctx");
   options.truncate = flags.longer == "truncate";
   options.mode = flags.sample.form == "letters" ? "letters" : "generate";
   options.prompts = chosen_prompts(flags.sample, "longbench-v2/" + options.mode);
