@@ -74,15 +74,6 @@ void collect_examples(CLI::App& app) {
   }
 }
 
-// The verbs directly below this one.
-std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    if (!verb->get_group().empty()) names.push_back(verb->get_name());  // old names are not listed
-  }
-  return names;
-}
-
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* o : app.get_options()) {

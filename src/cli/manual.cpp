@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
+#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
 #include "mrrope/version.h"
@@ -33,6 +34,14 @@ std::vector<std::string> spellings(const CLI::Option& o) {
   return out;
 }
 
+// The parser shows the members of a closed set as TYPE:{a,b,c}.
+std::vector<std::string> members(const CLI::Option& o) {
+  const std::string type = o.get_type_name();
+  const std::size_t open = type.find(":{");
+  if (open == std::string::npos) return {};
+  return split_list(type.substr(open + 2, type.find('}') - open - 2));
+}
+
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
     text.replace(at, what.size(), with);
@@ -48,21 +57,18 @@ constexpr std::size_t kIndent = 30;
 using Names = std::set<std::string>;
 
 // Long names. What is in no group belongs to the task of the verb.
-const std::vector<std::pair<const char*, Names>>& groups() {
-  static const std::vector<std::pair<const char*, Names>> all = {
-      {"Model",
-       {"model", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab", "alias"}},
-      {"Method", {"method", "scale", "ctx", "plan"}},
-      {"Task", {}},
-      {"Output", {"out", "json", "svg", "format", "dry-run", "v", "version", "help"}},
-      {"Engine",
-       {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
-        "parallel", "kv-unified", "deterministic", "shard"}},
-      {"Network",
-       {"endpoint", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
-        "slot-save-path"}}};
-  return all;
-}
+const std::pair<const char*, Names> kGroups[] = {
+    {"Model",
+     {"model", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab", "alias"}},
+    {"Method", {"method", "scale", "ctx", "plan"}},
+    {"Task", {}},
+    {"Output", {"out", "json", "svg", "format", "dry-run", "v", "version", "help"}},
+    {"Engine",
+     {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
+      "parallel", "kv-unified", "deterministic", "shard"}},
+    {"Network",
+     {"endpoint", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
+      "slot-save-path"}}};
 
 const Names kDaily = {
     "model",  "method",   "ctx",     "plan",   "scale",   "prompt",  "predict",    "temp",
@@ -71,7 +77,7 @@ const Names kDaily = {
     "port",   "to",       "prefer",  "budget", "preset",  "help",    "version",    "api-key-file"};
 
 const char* group_of(const CLI::Option& o) {
-  for (const auto& [title, names] : groups()) {
+  for (const auto& [title, names] : kGroups) {
     if (names.count(o.get_single_name())) return title;
   }
   return "Task";
@@ -111,17 +117,12 @@ std::string row(const std::string& name, const std::string& text) {
 
 std::string option_row(const CLI::Option& o) {
   std::string name = joined(spellings(o), ", ");
-  if (o.get_items_expected_max() > 0 && !o.get_type_name().empty()) {
-    std::string type = o.get_type_name();
-    type = type.substr(0, type.find(":{"));
-    name += " " + type.substr(0, type.find(':'));
-  }
+  const std::string type = o.get_type_name();
+  if (o.get_items_expected_max() > 0 && !type.empty()) name += " " + type.substr(0, type.find(':'));
   std::string text = o.get_description();
-  if (const std::size_t open = o.get_type_name().find(":{"); open != std::string::npos) {
-    const std::string words = o.get_type_name().substr(open + 2);
-    const std::vector<std::string> all = split_list(words.substr(0, words.find('}')));
-    if (text.find(all.front()) == std::string::npos) text += cat(" (", joined(all, ", "), ")");
-  }
+  const std::vector<std::string> all = members(o);
+  const bool named = all.empty() || text.find(all.front()) != std::string::npos;
+  if (!named) text += cat(" (", joined(all, ", "), ")");
   if (!o.get_default_str().empty()) text += cat(" [", o.get_default_str(), "]");
   return row(name, text);
 }
@@ -175,19 +176,10 @@ struct Values {
   }
 };
 
-std::vector<std::string> method_names() {
-  std::vector<std::string> names;
-  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
-  return names;
-}
-
 Values values_of(const CLI::Option& o) {
   if (o.get_items_expected_max() == 0) return {};
   const std::string type = o.get_type_name();
-  // The parser shows the members of a closed set as TYPE:{a,b,c}.
-  if (const std::size_t open = type.find(":{"); open != std::string::npos) {
-    return {&kWords, split_list(type.substr(open + 2, type.find('}') - open - 2))};
-  }
+  if (const std::vector<std::string> all = members(o); !all.empty()) return {&kWords, all};
   if (o.check_lname("method")) return {&kMethods, method_names()};
   if (o.check_lname("preset")) {
     Values out{&kWords, {"list"}};
@@ -226,14 +218,13 @@ std::string man_options(const CLI::App& app) {
   return out;
 }
 
-std::string man_verbs(const CLI::App& app, const std::string& path) {
+std::string man_verbs(const CLI::App& app) {
   std::string out;
   for (const CLI::App* verb : verbs(app)) {
-    const std::string name = cat(path, " ", verb->get_name());
-    out +=
-        cat(".SH ", troff(name), "\n", troff(verb->get_description()), ".\n", man_options(*verb));
+    out += cat(".SH MRROPE ", troff(verb_words(*verb)), "\n", troff(verb->get_description()), ".\n",
+               man_options(*verb));
     if (!verb->get_footer().empty()) out += cat(".PP\n.nf\n", troff(verb->get_footer()), "\n.fi\n");
-    out += man_verbs(*verb, name);
+    out += man_verbs(*verb);
   }
   return out;
 }
@@ -242,8 +233,8 @@ std::string man(const CLI::App& app) {
   return cat(".TH MRROPE 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n",
              ".SH NAME\nmrrope \\- ", troff(app.get_description()), "\n",
              ".SH SYNOPSIS\n\\fBmrrope\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n", ".SH OPTIONS\n",
-             man_options(app), man_verbs(app, "MRROPE"), ".SH NOTES\n.nf\n",
-             troff(app.get_footer()), "\n.fi\n");
+             man_options(app), man_verbs(app), ".SH NOTES\n.nf\n", troff(app.get_footer()),
+             "\n.fi\n");
 }
 
 // ---- Markdown ---------------------------------------------------------------------------------
@@ -278,8 +269,7 @@ std::string markdown(const CLI::App& app, const std::string& path, const std::st
 
 // One case per verb: which words may follow it, and what each of its flags takes.
 std::string bash_cases(const CLI::App& app, const std::string& path) {
-  std::vector<std::string> words;
-  for (const CLI::App* verb : verbs(app)) words.push_back(verb->get_name());
+  std::vector<std::string> words = verb_names(app);
   const bool leaf = words.empty();
   std::string takes;
   for (const CLI::Option* o : flags(app)) {
@@ -403,8 +393,7 @@ std::string zsh(const CLI::App& app) {
 // `seen`: the condition that the verbs on the way to this one were typed.
 std::string fish_verb(const CLI::App& app, const std::string& seen) {
   std::string out;
-  std::vector<std::string> names;
-  for (const CLI::App* verb : verbs(app)) names.push_back(verb->get_name());
+  const std::vector<std::string> names = verb_names(app);
   const std::string none_below =
       seen.empty() ? "__fish_use_subcommand"
                    : cat(seen, "; and not __fish_seen_subcommand_from ", joined(names, " "));
@@ -435,6 +424,18 @@ std::string path_of(const CLI::App& verb) {
   return above == nullptr ? verb.get_name() : cat(path_of(*above), " ", verb.get_name());
 }
 
+std::string verb_words(const CLI::App& verb) {
+  const std::string path = path_of(verb);
+  const std::size_t space = path.find(' ');
+  return space == std::string::npos ? "" : path.substr(space + 1);
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : verbs(app)) names.push_back(verb->get_name());
+  return names;
+}
+
 std::string help_text(const CLI::App& app, Detail detail) {
   std::string out = app.get_description() + "\n\n" + usage(app);
   const std::vector<const CLI::App*> below = verbs(app);
@@ -442,7 +443,7 @@ std::string help_text(const CLI::App& app, Detail detail) {
   for (const CLI::App* verb : below) out += row(verb->get_name(), verb->get_description());
   bool hidden = false;
   std::string daily;
-  for (const auto& [title, names] : groups()) {
+  for (const auto& [title, names] : kGroups) {
     std::string rows;
     for (const CLI::Option* o : app.get_options()) {
       if (o->get_group().empty() || group_of(*o) != std::string(title)) continue;

@@ -185,11 +185,15 @@ Model model_of(const SubjectFlags& flags) {
   return model;
 }
 
-void add_extension(CLI::App& verb, ExtensionFlags& flags) {
+std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const MethodInfo& m : methods()) names.emplace_back(m.name);
+  return names;
+}
+
+void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   add_value(verb, "--method", flags.methods, "NAME,...",
-            cat("Methods: ", joined(names, ", "),
+            cat("Methods: ", joined(method_names(), ", "),
                 "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
                 "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
                 "and far:pi beyond"));

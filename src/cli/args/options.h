@@ -65,6 +65,7 @@ struct ExtensionFlags {
   std::vector<std::string> parameters = std::vector<std::string>(mrrope::parameters().size());
   std::vector<std::string> plan_files;
 };
+std::vector<std::string> method_names();
 // The short forms are not listed: they work with a note, for one version.
 void add_extension(CLI::App& verb, ExtensionFlags& flags);
 

@@ -78,13 +78,6 @@ std::string long_name(const std::string& flag) {
   return flag == "-c" ? "--ctx" : flag.substr(0, flag.find('='));
 }
 
-// Without "mrrope".
-std::string verb_words(const CLI::App& verb) {
-  const std::string path = path_of(verb);
-  const std::size_t space = path.find(' ');
-  return space == std::string::npos ? "" : path.substr(space + 1);
-}
-
 const Preset& find_preset(const std::string& name, const std::vector<Preset>& known) {
   std::vector<std::string> names;
   for (const Preset& preset : known) {
