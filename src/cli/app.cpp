@@ -244,18 +244,10 @@ int run(int argc, char** argv) {
   app.add_option("--preset",
                  "Run a table or figure of the paper: mrrope --preset NAME MODEL; list: show all")
       ->type_name("NAME");
-  add_inspect(app);
-  add_plan(app);
-  add_generate(app);
-  add_eval(app);
-  add_export(app);
-  add_theory(app);
-  add_report(app);
-  add_merge(app);
-  add_tune(app);
-  add_sweep(app);
-  add_serve(app);
-  add_demo(app);
+  for (const auto add : {add_inspect, add_plan, add_generate, add_eval, add_export, add_theory,
+                         add_report, add_merge, add_tune, add_serve, add_demo}) {
+    add(app);
+  }
   collect_examples(app);
   take_lists_one_by_one(app);
   // Last: verbs inherit the footer that is set when they are added.

@@ -52,7 +52,6 @@ void add_theory(CLI::App& app);
 void add_report(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_tune(CLI::App& app);
-void add_sweep(CLI::App& app);  // an old name
 void add_serve(CLI::App& app);
 void add_demo(CLI::App& app);
 

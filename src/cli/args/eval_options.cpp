@@ -134,8 +134,7 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
 void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
   add_extension(task, flags.extension);
-  add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k")
-      ->delimiter(',');
+  add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k");
 }
 
 void add_eval_output(CLI::App& task, EvalFlags& flags) {

@@ -192,11 +192,12 @@ std::vector<std::string> method_names() {
 }
 
 void add_extension(CLI::App& verb, ExtensionFlags& flags) {
-  add_value(verb, "--method", flags.methods, "NAME,...",
-            cat("Methods: ", joined(method_names(), ", "),
-                "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
-                "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
-                "and far:pi beyond"));
+  verb.add_option("--method", flags.methods,
+                  cat("Methods: ", joined(method_names(), ", "),
+                      "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
+                      "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
+                      "and far:pi beyond"))
+      ->type_name("NAME,...");  // their notation has commas of its own
   add_value(verb, "--scale", flags.scale, "S", "Extend the window by this factor");
   add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
             "Context length to reach in tokens, e.g. 32768 or 128k");
@@ -211,8 +212,7 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   }
   add_value(verb, "--plan", flags.plan_files, "FILE",
             "Plan file written by mrrope plan or tune, or a model whose declared scaling is "
-            "taken; repeatable")
-      ->take_all();
+            "taken; repeatable");
 }
 
 void add_format(CLI::App& verb, std::string& format, const char* formats) {

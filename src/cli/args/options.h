@@ -23,16 +23,39 @@ std::int64_t parse_length(const std::string& text);
 // "1,1.5,2", or @FILE with a JSON list; flag is for the message. Throws Error (usage).
 std::vector<double> parse_list(const std::string& text, const char* flag);
 
-// A flag with the name of its value; with its default in the help.
+// A verb and its flags, which `run` gets when it was typed.
+template <typename Flags>
+struct Verb {
+  CLI::App& app;
+  Flags& flags;
+};
+template <typename Flags, typename Run>
+Verb<Flags> add_verb(CLI::App& above, const char* name, const char* about, Run run) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* verb = above.add_subcommand(name, about);
+  verb->callback([flags, run] { run(*flags); });
+  return {*verb, *flags};
+}
+
+// A flag with the name of its value; with its default in the help. Of several values each is a flag
+// of its own, or, where the name ends in ",...", they are one list.
 template <typename T>
-CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const char* type,
+CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const std::string& type,
                        const std::string& help) {
-  return verb.add_option(name, value, help)->type_name(type);
+  CLI::Option* option = verb.add_option(name, value, help)->type_name(type);
+  if (option->get_items_expected_max() == 1) return option;
+  return type.ends_with(",...") ? option->delimiter(',') : option->take_all();
 }
 template <typename T>
 CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char* type,
                          const std::string& help) {
   return add_value(verb, name, value, type, help)->capture_default_str();
+}
+// A number of samples, documents or positions.
+template <typename T>
+CLI::Option* add_count(CLI::App& verb, const char* name, T& value, int least,
+                       const std::string& help) {
+  return add_default(verb, name, value, "N", help)->check(CLI::Range(least, kMostCounted));
 }
 
 // The model, or a geometry without one.

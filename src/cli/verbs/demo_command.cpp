@@ -167,14 +167,13 @@ void run_demo(const DemoFlags& flags) {
 }  // namespace
 
 void add_demo(CLI::App& app) {
-  auto flags = std::make_shared<DemoFlags>();
-  CLI::App* verb = app.add_subcommand("demo", "Run the bundled model beyond its trained context");
-  verb->add_flag("--full", flags->full,
-                 "More texts and methods, perplexity up to 8 times the window");
-  add_default(*verb, "-o,--out", flags->out, "DIR", "Folder for the results");
-  add_default(*verb, "-t,--threads", flags->threads, "N", "CPU threads; 0: all cores");
-  verb->footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");
-  verb->callback([flags] { run_demo(*flags); });
+  const auto [verb, flags] = add_verb<DemoFlags>(
+      app, "demo", "Run the bundled model beyond its trained context", run_demo);
+  verb.add_flag("--full", flags.full,
+                "More texts and methods, perplexity up to 8 times the window");
+  add_default(verb, "-o,--out", flags.out, "DIR", "Folder for the results");
+  add_default(verb, "-t,--threads", flags.threads, "N", "CPU threads; 0: all cores");
+  verb.footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");
 }
 
 }  // namespace mrrope::cli

@@ -29,6 +29,7 @@ namespace mrrope::cli {
 namespace {
 
 struct ExportFlags {
+  const CLI::App* verb = nullptr;
   SubjectFlags subject;
   ExtensionFlags extension;
   std::vector<std::string> targets = {"gguf"};
@@ -398,6 +399,10 @@ void refuse_flags_of_others(const CLI::App& verb, const std::string& target) {
 }
 
 void run_export(ExportFlags flags) {
+  for (const std::string& target : flags.targets) {  // hf-v4 may come with hf
+    if (!(target == "hf" && flags.to.rfind("hf-", 0) == 0)) flags.to = target;
+  }
+  refuse_flags_of_others(*flags.verb, flags.to);
   const Job job = resolve_job(flags);
   if (flags.to == "commands") return print_commands(flags, job);
   const bool to_folder = flags.to.rfind("hf", 0) == 0;
@@ -415,48 +420,42 @@ void run_export(ExportFlags flags) {
 }  // namespace
 
 void add_export(CLI::App& app) {
-  auto flags = std::make_shared<ExportFlags>();
-  CLI::App* verb = app.add_subcommand(
-      "export", "Write a plan into files for another engine, and verify the result");
-  add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
-  add_value(*verb, "--to", flags->targets, "WHAT",
+  const auto [verb, flags] = add_verb<ExportFlags>(
+      app, "export", "Write a plan into files for another engine, and verify the result",
+      run_export);
+  flags.verb = &verb;
+  add_subject(verb, flags.subject);
+  add_extension(verb, flags.extension);
+  add_value(verb, "--to", flags.targets, "WHAT",
             "gguf, hf (a Hugging Face folder for transformers v5; hf-v4 for v4, hf-mrrope for vLLM "
             "with the plugin of the wheel) or commands")
       ->check(CLI::IsMember({"gguf", "hf", "hf-v4", "hf-mrrope", "commands"}))
       ->default_str("gguf");
-  add_value(*verb, "-o,--out", flags->out, "PATH", "File or folder to write");
-  verb->add_flag("--force", flags->force,
-                 "Replace an existing file, or a folder that mrrope export wrote");
-  verb->add_flag("--split", flags->split, "gguf: write a split model as split files again");
-  verb->add_flag("--approximate", flags->approximate,
-                 "Allow what is not exact: the last rung of an elastic plan; in a gguf the nearest "
-                 "YaRN where llama.cpp has no exact encoding, with its error");
-  verb->add_flag("--native", flags->native,
-                 "Name the method (linear, yarn, llama3) instead of listing factors");
-  verb->add_flag("--copy", flags->copy, "hf: copy weights and tokenizer instead of linking them");
+  add_value(verb, "-o,--out", flags.out, "PATH", "File or folder to write");
+  verb.add_flag("--force", flags.force,
+                "Replace an existing file, or a folder that mrrope export wrote");
+  verb.add_flag("--split", flags.split, "gguf: write a split model as split files again");
+  verb.add_flag("--approximate", flags.approximate,
+                "Allow what is not exact: the last rung of an elastic plan; in a gguf the nearest "
+                "YaRN where llama.cpp has no exact encoding, with its error");
+  verb.add_flag("--native", flags.native,
+                "Name the method (linear, yarn, llama3) instead of listing factors");
+  verb.add_flag("--copy", flags.copy, "hf: copy weights and tokenizer instead of linking them");
   add_default(
-      *verb, "--verify", flags->verify, "HOW",
+      verb, "--verify", flags.verify, "HOW",
       "Verify with up to 4096 tokens (short), in a gguf also 1.25 windows (full), or not (off)")
       ->check(CLI::IsMember({"short", "full", "off"}));
-  add_value(*verb, "-t,--threads", flags->threads, "N", "Verification: CPU threads; 0: all cores");
-  add_value(*verb, "--gpu-layers", flags->gpu_layers, "N",
+  add_value(verb, "-t,--threads", flags.threads, "N", "Verification: CPU threads; 0: all cores");
+  add_value(verb, "--gpu-layers", flags.gpu_layers, "N",
             "-ngl: verification: layers on the GPU; -1: all");
-  verb->add_flag("--json", flags->json, "Print JSON");
-  verb->footer(
+  verb.add_flag("--json", flags.json, "Print JSON");
+  verb.footer(
       "Examples:\n"
       "  mrrope export model.gguf --method pro --ctx 128k -o model-128k.gguf\n"
       "  mrrope export model.gguf --plan plan.json --to gguf -o model-128k.gguf --verify full\n"
       "  mrrope export qwen3.gguf --method pro --ctx 128k --approximate -o qwen3-128k.gguf\n"
       "  mrrope export path/to/huggingface-folder --method pro --ctx 128k --to hf -o out-folder\n"
       "  mrrope export model.gguf --method yarn --ctx 128k --to commands");
-  verb->callback([flags, verb] {
-    for (const std::string& target : flags->targets) {  // hf-v4 may come with hf
-      if (!(target == "hf" && flags->to.rfind("hf-", 0) == 0)) flags->to = target;
-    }
-    refuse_flags_of_others(*verb, flags->to);
-    run_export(*flags);
-  });
 }
 
 }  // namespace mrrope::cli

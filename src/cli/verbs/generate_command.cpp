@@ -320,50 +320,47 @@ void run_generate(GenerateFlags flags) {
 }  // namespace
 
 void add_generate(CLI::App& app) {
-  auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* verb = app.add_subcommand("generate", "Generate text with a model under a plan");
-  add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
-  add_value(*verb, "-p,--prompt", flags->prompt, "TEXT",
+  const auto [verb, flags] = add_verb<GenerateFlags>(
+      app, "generate", "Generate text with a model under a plan", run_generate);
+  add_subject(verb, flags.subject);
+  add_extension(verb, flags.extension);
+  add_value(verb, "-p,--prompt", flags.prompt, "TEXT",
             "Text to continue, or the first message of a chat");
-  add_value(*verb, "-f,--text", flags->file, "FILE",
+  add_value(verb, "-f,--text", flags.file, "FILE",
             "Read text from a file and put it before -p; - is standard input");
-  auto* chat = verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
-  add_value(*verb, "--system", flags->system, "TEXT", "With --chat: the system message")
-      ->needs(chat);
-  add_value(*verb, "--session", flags->session, "FILE",
+  auto* chat = verb.add_flag("--chat", flags.chat, "Chat, with the model's own template");
+  add_value(verb, "--system", flags.system, "TEXT", "With --chat: the system message")->needs(chat);
+  add_value(verb, "--session", flags.session, "FILE",
             "Save the conversation with its cache to this file, and resume from it; without --chat "
             "a prompt that begins with the saved text is read from its end on");
-  add_default(*verb, "-n,--predict", flags->generate.max_tokens, "N",
+  add_default(verb, "-n,--predict", flags.generate.max_tokens, "N",
               "Maximum number of tokens to generate")
       ->check(CLI::Range(1, 1 << 24));
-  Sampling& s = flags->generate.sampling;
-  add_default(*verb, "--temp", s.temperature, "T", "Sampling temperature; 0 is greedy")
+  Sampling& s = flags.generate.sampling;
+  add_default(verb, "--temp", s.temperature, "T", "Sampling temperature; 0 is greedy")
       ->check(CLI::Range(0.0, 100.0) & not_nan());
-  add_default(*verb, "--top-k", s.top_k, "K", "Sample from the K most likely tokens; 0: all")
+  add_default(verb, "--top-k", s.top_k, "K", "Sample from the K most likely tokens; 0: all")
       ->check(CLI::NonNegativeNumber);
-  add_default(*verb, "--top-p", s.top_p, "P",
+  add_default(verb, "--top-p", s.top_p, "P",
               "Sample from the most likely tokens with total probability P")
       ->check(CLI::Range(0.0, 1.0) & not_nan());
-  add_default(*verb, "--min-p", s.min_p, "P", "Drop tokens below P x the top probability")
+  add_default(verb, "--min-p", s.min_p, "P", "Drop tokens below P x the top probability")
       ->check(CLI::Range(0.0, 1.0) & not_nan());
-  add_default(*verb, "--seed", s.seed, "N", "Random seed for sampling");
-  add_value(*verb, "--stop", flags->generate.stop, "TEXT", "Stop before this text; repeatable")
-      ->take_all();
-  add_engine(*verb, flags->engine);
-  verb->add_flag("-v", flags->verbose, "Print the rung of the ladder in use");
-  auto* json = verb->add_flag("--json", flags->json, "Print the answer as JSON");
-  verb->add_flag("--dry-run", flags->dry_run,
-                 "Print the memory that would be needed, with a prompt also the time, and stop")
+  add_default(verb, "--seed", s.seed, "N", "Random seed for sampling");
+  add_value(verb, "--stop", flags.generate.stop, "TEXT", "Stop before this text; repeatable");
+  add_engine(verb, flags.engine);
+  verb.add_flag("-v", flags.verbose, "Print the rung of the ladder in use");
+  auto* json = verb.add_flag("--json", flags.json, "Print the answer as JSON");
+  verb.add_flag("--dry-run", flags.dry_run,
+                "Print the memory that would be needed, with a prompt also the time, and stop")
       ->excludes(json);
-  verb->footer(
+  verb.footer(
       "Examples:\n"
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
       "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
       "  mrrope generate model.gguf --ctx 32k --chat\n"
       "Without --method the context grows with the text (auto): inside its window the model is\n"
       "unchanged. --method pro is static.");
-  verb->callback([flags] { run_generate(*flags); });
 }
 
 }  // namespace mrrope::cli

@@ -189,19 +189,17 @@ void run_inspect(const InspectFlags& flags) {
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  auto flags = std::make_shared<InspectFlags>();
-  CLI::App* verb =
-      app.add_subcommand("inspect", "Show what a model is and what a longer context takes");
-  add_subject(*verb, flags->subject);
-  add_value(*verb, "-c,--ctx", flags->ctx, "LENGTH",
+  const auto [verb, flags] = add_verb<InspectFlags>(
+      app, "inspect", "Show what a model is and what a longer context takes", run_inspect);
+  add_subject(verb, flags.subject);
+  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
             "Context length to reach in tokens, e.g. 32768 or 128k");
-  verb->add_flag("--json", flags->json, "Print JSON");
-  verb->footer(
+  verb.add_flag("--json", flags.json, "Print JSON");
+  verb.footer(
       "Examples:\n"
       "  mrrope inspect model.gguf\n"
       "  mrrope inspect model-00001-of-00003.gguf --ctx 128k\n"
       "  mrrope inspect path/to/huggingface-folder --ctx 128k --json");
-  verb->callback([flags] { run_inspect(*flags); });
 }
 
 }  // namespace mrrope::cli

@@ -230,18 +230,17 @@ void run_plan(const PlanFlags& flags) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  auto flags = std::make_shared<PlanFlags>();
-  CLI::App* verb =
-      app.add_subcommand("plan", "Show or write the numbers of an extension, pair by pair");
-  add_subject(*verb, flags->subject, Takes::model_or_geometry);
-  add_extension(*verb, flags->extension);
-  add_format(*verb, flags->format, "text,json,csv");
-  verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair")
-      ->excludes(verb->get_option("--json"))
-      ->excludes(verb->get_option("--format"));
-  add_value(*verb, "-o,--out", flags->out, "FILE", "Write a plan file instead of printing")
-      ->excludes(verb->get_option("--format"));
-  verb->footer(
+  const auto [verb, flags] = add_verb<PlanFlags>(
+      app, "plan", "Show or write the numbers of an extension, pair by pair", run_plan);
+  add_subject(verb, flags.subject, Takes::model_or_geometry);
+  add_extension(verb, flags.extension);
+  add_format(verb, flags.format, "text,json,csv");
+  verb.add_flag("--diff", flags.diff, "Compare two plans pair by pair")
+      ->excludes(verb.get_option("--json"))
+      ->excludes(verb.get_option("--format"));
+  add_value(verb, "-o,--out", flags.out, "FILE", "Write a plan file instead of printing")
+      ->excludes(verb.get_option("--format"));
+  verb.footer(
       "Examples:\n"
       "  mrrope plan model.gguf --method pro --ctx 128k\n"
       "  mrrope plan model.gguf --method yarn,uni,pro --scale 8 --format csv > factors.csv\n"
@@ -250,7 +249,6 @@ void add_plan(CLI::App& app) {
       "  mrrope plan --plan llama-3.1-8b.gguf    # the scaling that a file declares\n"
       "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
       "--scale 16");
-  verb->callback([flags] { run_plan(*flags); });
 }
 
 }  // namespace mrrope::cli

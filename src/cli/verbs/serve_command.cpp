@@ -162,49 +162,47 @@ void run_serve(ServeFlags flags) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  auto flags = std::make_shared<ServeFlags>();
-  flags->engine.unified = false;
-  CLI::App* verb = app.add_subcommand("serve", "Serve a model over OpenAI's API");
-  add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
-  add_default(*verb, "--host", flags->server.host, "ADDRESS", "Address to listen on");
-  add_default(*verb, "--port", flags->server.port, "PORT", "Port to listen on; 0: any free port")
+  const auto [verb, flags] =
+      add_verb<ServeFlags>(app, "serve", "Serve a model over OpenAI's API", run_serve);
+  flags.engine.unified = false;
+  add_subject(verb, flags.subject);
+  add_extension(verb, flags.extension);
+  add_default(verb, "--host", flags.server.host, "ADDRESS", "Address to listen on");
+  add_default(verb, "--port", flags.server.port, "PORT", "Port to listen on; 0: any free port")
       ->check(CLI::Range(0, 65535));
-  add_value(*verb, "--parallel", flags->parallel, "N",
+  add_value(verb, "--parallel", flags.parallel, "N",
             "Conversations computed at the same time (default: up to 4, as memory allows)")
       ->check(CLI::Range(1, 256));
-  add_default(*verb, "--queue", flags->server.queue, "N",
+  add_default(verb, "--queue", flags.server.queue, "N",
               "Maximum number of waiting requests; more get status 429")
       ->check(CLI::Range(0, 4096));
-  add_default(*verb, "--timeout", flags->timeout, "SECONDS",
+  add_default(verb, "--timeout", flags.timeout, "SECONDS",
               "Time limit for one answer in seconds, including waiting")
       ->check(CLI::Range(1, 1 << 24));
-  add_value(*verb, "--api-key-file", flags->key_file, "FILE",
+  add_value(verb, "--api-key-file", flags.key_file, "FILE",
             "File with the API key on its first line");
-  add_value(*verb, "--alias", flags->alias, "NAME,...",
+  add_value(verb, "--alias", flags.alias, "NAME,...",
             "Name of the model for clients (default: its file's); * answers requests for any "
-            "other name too, which get status 404 otherwise")
-      ->delimiter(',');
-  add_value(*verb, "--cors", flags->cors, "ORIGIN",
+            "other name too, which get status 404 otherwise");
+  add_value(verb, "--cors", flags.cors, "ORIGIN",
             "Allow web pages of this origin, such as http://localhost:3000, or * for all");
-  verb->add_flag("--kv-unified", flags->engine.unified,
-                 "All conversations share a cache of --ctx tokens instead of having one each");
-  add_value(*verb, "--slot-save-path", flags->slot_folder, "FOLDER",
+  verb.add_flag("--kv-unified", flags.engine.unified,
+                "All conversations share a cache of --ctx tokens instead of having one each");
+  add_value(verb, "--slot-save-path", flags.slot_folder, "FOLDER",
             "Folder where POST /slots/{id}?action=save|restore keeps conversations");
-  verb->add_flag("--deterministic", flags->server.deterministic,
-                 "The same request gets the same answer, whoever else is served and whatever is "
-                 "cached; slower");
-  add_engine(*verb, flags->engine);
-  verb->add_flag("--json", flags->json, "Print the address as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
-  verb->footer(
+  verb.add_flag("--deterministic", flags.server.deterministic,
+                "The same request gets the same answer, whoever else is served and whatever is "
+                "cached; slower");
+  add_engine(verb, flags.engine);
+  verb.add_flag("--json", flags.json, "Print the address as JSON");
+  verb.add_flag("--dry-run", flags.dry_run, "Print the memory that would be needed, and stop");
+  verb.footer(
       "Examples:\n"
       "  mrrope serve model.gguf --ctx 128k\n"
       "  mrrope serve model.gguf --ctx 32k --plan plan.json --parallel 8 --port 9000\n"
       "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
       "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
       "answers finish; a second one quits at once.");
-  verb->callback([flags] { run_serve(*flags); });
 }
 
 }  // namespace mrrope::cli

@@ -42,7 +42,6 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags,
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_value(task, "--without", flags.without, "PART,...",
             "Leave out: bos (the first token), prefix (the beginning of the answer)")
-      ->delimiter(',')
       ->check(CLI::IsMember({"bos", "prefix"}));
   add_value(task, "--prompts", flags.prompts, "FILE",
             "JSON file with prompts that replace built-in ones");
@@ -178,34 +177,31 @@ void run_ruler(RulerFlags& flags) {
 }
 
 void add_eval_ruler(CLI::App& eval) {
-  auto flags = std::make_shared<RulerFlags>();
-  CLI::App* ruler = eval.add_subcommand("ruler", "RULER: 13 tasks of retrieval and tracking");
-  add_eval_subject(*ruler, flags->sample.eval);
-  add_value(*ruler, "--tasks", flags->options.tasks, "NAME,...",
-            "Only these tasks; niah and qa select all tasks of that kind")
-      ->delimiter(',');
-  add_default(*ruler, "--samples", flags->options.samples, "N",
-              "Samples per task and length; RULER uses 500")
-      ->check(CLI::Range(1, kMostCounted));
-  add_default(*ruler, "--questions", flags->options.questions, "N",
+  const auto [verb, flags] =
+      add_verb<RulerFlags>(eval, "ruler", "RULER: 13 tasks of retrieval and tracking", run_ruler);
+  add_eval_subject(verb, flags.sample.eval);
+  add_value(verb, "--tasks", flags.options.tasks, "NAME,...",
+            "Only these tasks; niah and qa select all tasks of that kind");
+  add_count(verb, "--samples", flags.options.samples, 1,
+            "Samples per task and length; RULER uses 500");
+  add_default(verb, "--questions", flags.options.questions, "N",
               "niah_multikey: keys asked for in each text, which is read once; RULER asks one")
       ->check(CLI::Range(std::size_t(1), eval::kMaxRulerQuestions));
-  add_default(*ruler, "--seed", flags->sample.seed, "N", "Seed of the built-in samples");
-  add_value(*ruler, "--data", flags->data, "DIR",
+  add_default(verb, "--seed", flags.sample.seed, "N", "Seed of the built-in samples");
+  add_value(verb, "--data", flags.data, "DIR",
             "Samples made by RULER's own scripts: DIR/LENGTH/TASK/validation.jsonl");
-  add_value(*ruler, "--qa", flags->qa, "FILE",
-            "SQuAD's dev-v2.0.json for qa_1, or hotpot_dev_distractor_v1.json for qa_2; repeatable")
-      ->take_all();
-  add_sample_flags(*ruler, flags->sample);
-  add_eval_output(*ruler, flags->sample.eval);
-  ruler->footer(
+  add_value(
+      verb, "--qa", flags.qa, "FILE",
+      "SQuAD's dev-v2.0.json for qa_1, or hotpot_dev_distractor_v1.json for qa_2; repeatable");
+  add_sample_flags(verb, flags.sample);
+  add_eval_output(verb, flags.sample.eval);
+  verb.footer(
       "Examples:\n"
       "  mrrope eval ruler model.gguf --method none,yarn,pro --lengths 4k,8k,16k -o run3\n"
       "  mrrope eval ruler model.gguf --lengths 8k --tasks niah_single_1,vt --show-prompt\n"
       "  mrrope eval ruler model.gguf --lengths 4k,8k --data ruler-data --samples 500 -o run4\n"
       "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
-  ruler->callback([flags] { run_ruler(*flags); });
 }
 
 // ---- infinitebench: retrieval, code, mathematics and dialogue at about 100K tokens.
@@ -269,36 +265,32 @@ void run_infinitebench(InfiniteFlags& flags) {
 }
 
 void add_eval_infinitebench(CLI::App& eval) {
-  auto flags = std::make_shared<InfiniteFlags>();
-  CLI::App* verb = eval.add_subcommand("infinitebench",
-                                       "InfiniteBench: official files, or four generated tasks");
-  add_eval_subject(*verb, flags->sample.eval);
-  add_value(*verb, "--data", flags->data, "DIR",
+  const auto [verb, flags] = add_verb<InfiniteFlags>(
+      eval, "infinitebench", "InfiniteBench: official files, or four generated tasks",
+      run_infinitebench);
+  add_eval_subject(verb, flags.sample.eval);
+  add_value(verb, "--data", flags.data, "DIR",
             "Folder of the official TASK.jsonl files; without it four tasks are generated");
-  add_value(*verb, "--tasks", flags->options.tasks, "NAME,...",
+  add_value(verb, "--tasks", flags.options.tasks, "NAME,...",
             "passkey, number_string, kv_retrieval, code_debug, math_find, "
             "longdialogue_qa_eng (these six by default), code_run, math_calc, "
-            "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng")
-      ->delimiter(',');
-  add_default(*verb, "--samples", flags->options.samples, "N", "Samples per task, chosen at random")
-      ->check(CLI::Range(1, kMostCounted));
-  add_default(*verb, "--seed", flags->sample.seed, "N",
+            "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng");
+  add_count(verb, "--samples", flags.options.samples, 1, "Samples per task, chosen at random");
+  add_default(verb, "--seed", flags.sample.seed, "N",
               "Seed of the random choice, or of the generator");
-  add_value(*verb, "--min-tokens", flags->min_tokens, "N,...",
-            "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task")
-      ->delimiter(',');
-  add_value(*verb, "--max-tokens", flags->max_tokens, "N",
+  add_value(verb, "--min-tokens", flags.min_tokens, "N,...",
+            "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task");
+  add_value(verb, "--max-tokens", flags.max_tokens, "N",
             "Skip prompts with more tokens; without it they are cut in the middle to fit");
-  add_sample_flags(*verb, flags->sample);
-  add_eval_output(*verb, flags->sample.eval);
-  verb->footer(
+  add_sample_flags(verb, flags.sample);
+  add_eval_output(verb, flags.sample.eval);
+  verb.footer(
       "Examples:\n"
       "  mrrope eval infinitebench model.gguf --method yarn,pro --ctx 128k --data InfiniteBench "
       "\\\n"
       "    --min-tokens 100000 --samples 100 -o run5\n"
       "  mrrope eval infinitebench model.gguf --method none,pro --lengths 8k,16k --samples 20\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
-  verb->callback([flags] { run_infinitebench(*flags); });
 }
 
 // ---- longbench-v2: questions with four choices about long documents.
@@ -332,32 +324,29 @@ void run_longbench(LongbenchFlags& flags) {
 }
 
 void add_eval_longbench(CLI::App& eval) {
-  auto flags = std::make_shared<LongbenchFlags>();
-  CLI::App* verb =
-      eval.add_subcommand("longbench-v2", "LongBench-v2: multiple choice about long documents");
-  add_eval_subject(*verb, flags->sample.eval);
-  add_value(*verb, "--data", flags->data, "FILE",
+  const auto [verb, flags] = add_verb<LongbenchFlags>(
+      eval, "longbench-v2", "LongBench-v2: multiple choice about long documents", run_longbench);
+  add_eval_subject(verb, flags.sample.eval);
+  add_value(verb, "--data", flags.data, "FILE",
             "data.json of LongBench-v2, or one item per line (.jsonl)")
       ->required();
-  add_value(*verb, "--max-tokens", flags->max_tokens, "N",
+  add_value(verb, "--max-tokens", flags.max_tokens, "N",
             "Longest item, including the answer; default --ctx");
-  add_default(*verb, "--longer", flags->longer, "HOW",
+  add_default(verb, "--longer", flags.longer, "HOW",
               "What to do with longer items: drop, or truncate in the middle")
       ->check(CLI::IsMember({"drop", "truncate"}));
-  add_default(*verb, "--samples", flags->options.samples, "N",
-              "Number of items, chosen at random; 0: all")
-      ->check(CLI::Range(0, kMostCounted));
-  add_default(*verb, "--seed", flags->sample.seed, "N", "Seed of the random choice");
-  add_sample_flags(*verb, flags->sample, {"letters"});
-  add_eval_output(*verb, flags->sample.eval);
-  verb->footer(
+  add_count(verb, "--samples", flags.options.samples, 0,
+            "Number of items, chosen at random; 0: all");
+  add_default(verb, "--seed", flags.sample.seed, "N", "Seed of the random choice");
+  add_sample_flags(verb, flags.sample, {"letters"});
+  add_eval_output(verb, flags.sample.eval);
+  verb.footer(
       "Examples:\n"
       "  mrrope eval longbench-v2 model.gguf --method yarn,pro --ctx 128k --data data.json \\\n"
       "    --form letters -o run6\n"
       "  mrrope eval longbench-v2 model.gguf --method pro --ctx 128k --data data.json \\\n"
       "    --max-tokens 120128 --longer truncate -o run7\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
-  verb->callback([flags] { run_longbench(*flags); });
 }
 
 }  // namespace
@@ -369,16 +358,6 @@ void add_eval(CLI::App& app) {
                          add_eval_longbench}) {
     add(*verb);
   }
-}
-
-// The name that perplexity by ramp boundary had before; not listed.
-void add_sweep(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("sweep", "Now a part of mrrope eval ppl")->group("");
-  verb->allow_extras();
-  verb->callback([] {
-    refuse("mrrope sweep is now mrrope eval ppl with a range in --method",
-           "type: mrrope eval ppl MODEL --ctx 8k --method 'pro(low=5..15,high=30..45/5)'");
-  });
 }
 
 }  // namespace mrrope::cli

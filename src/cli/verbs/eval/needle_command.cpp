@@ -109,36 +109,32 @@ void run_needle_command(const NeedleFlags& flags) {
 }  // namespace
 
 void add_eval_needle(CLI::App& eval) {
-  auto flags = std::make_shared<NeedleFlags>();
-  CLI::App* needle = eval.add_subcommand("needle", "Needle in a haystack, by length and depth");
-  add_eval_subject(*needle, flags->eval);
-  add_value(*needle, "--depths", flags->depths, "P,...",
-            "Depths in the haystack, in percent; default 0,10,...,100")
-      ->delimiter(',');
-  add_value(*needle, "--text", flags->haystack, "FILE",
-            "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined")
-      ->take_all();
-  add_default(*needle, "--field", flags->documents.field, "NAME",
+  const auto [verb, flags] = add_verb<NeedleFlags>(
+      eval, "needle", "Needle in a haystack, by length and depth", run_needle_command);
+  add_eval_subject(verb, flags.eval);
+  add_value(verb, "--depths", flags.depths, "P,...",
+            "Depths in the haystack, in percent; default 0,10,...,100");
+  add_value(verb, "--text", flags.haystack, "FILE",
+            "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined");
+  add_default(verb, "--field", flags.documents.field, "NAME",
               "Field of a .jsonl line that holds the text");
-  add_value(*needle, "--form", flags->form, "FORM",
+  add_value(verb, "--form", flags.form, "FORM",
             "planted, completion, chat or kamradt (one sentence in essays, scored by recall, as in "
             "the paper); default: chat if the model has a template")
       ->check(CLI::IsMember({"planted", "completion", "chat", eval::kKamradt}));
-  add_value(*needle, "--needle", flags->needle, "TEXT",
+  add_value(verb, "--needle", flags.needle, "TEXT",
             "A sentence to hide; {word} and {number} are drawn");
-  add_value(*needle, "--question", flags->question, "TEXT",
-            "The question that asks for the needle");
-  add_value(*needle, "--answer", flags->answer, "TEXT",
+  add_value(verb, "--question", flags.question, "TEXT", "The question that asks for the needle");
+  add_value(verb, "--answer", flags.answer, "TEXT",
             "The expected answer: scored by the share of its words that are found, and by whether "
             "it is contained exactly");
-  add_value(*needle, "-n,--predict", flags->answer_tokens, "N",
+  add_value(verb, "-n,--predict", flags.answer_tokens, "N",
             "Maximum tokens of an answer; default 16, for chat and kamradt 50")
       ->check(CLI::Range(1, kMostCounted));
-  add_default(*needle, "--samples", flags->samples, "N", "Needles per length and depth")
-      ->check(CLI::Range(1, kMostCounted));
-  add_default(*needle, "--seed", flags->seed, "N", "Seed of the words and numbers");
-  add_eval_output(*needle, flags->eval);
-  needle->footer(
+  add_count(verb, "--samples", flags.samples, 1, "Needles per length and depth");
+  add_default(verb, "--seed", flags.seed, "N", "Seed of the words and numbers");
+  add_eval_output(verb, flags.eval);
+  verb.footer(
       "Examples:\n"
       "  mrrope eval needle model.gguf --method none,yarn,pro --ctx 8k --text docs/ -o run2\n"
       "  mrrope eval needle model.gguf --lengths 4k,8k --depths 0,50,100 --samples 20 \\\n"
@@ -147,7 +143,6 @@ void add_eval_needle(CLI::App& eval) {
       "  mrrope eval needle model.gguf --form kamradt --method yarn,pro --ctx 128k --text essays/\n"
       "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
-  needle->callback([flags] { run_needle_command(*flags); });
 }
 
 }  // namespace mrrope::cli

@@ -18,6 +18,7 @@ namespace mrrope::cli {
 namespace {
 
 struct PplFlags {
+  const CLI::App* verb = nullptr;
   EvalFlags eval;
   std::vector<std::string> text;
   eval::DocumentOptions documents;
@@ -71,6 +72,7 @@ void refuse_endpoint(const CLI::App& ppl, bool endpoint) {
 }
 
 void run_ppl(const PplFlags& flags) {
+  refuse_endpoint(*flags.verb, !flags.eval.remote.url.empty());
   EvalJob job = prepare_eval(flags.eval, default_lengths);
   // The untouched model and a method are compared logit by logit, each with its own timeline.
   job.engine.timelines = 2;
@@ -112,50 +114,37 @@ void run_ppl(const PplFlags& flags) {
 }  // namespace
 
 void add_eval_ppl(CLI::App& eval) {
-  auto flags = std::make_shared<PplFlags>();
-  CLI::App* ppl = eval.add_subcommand("ppl", "Perplexity at every length, one pass per document");
-  add_eval_subject(*ppl, flags->eval);
-  add_value(*ppl, "--text", flags->text, "FILE",
-            "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
-      ->take_all();
-  add_default(*ppl, "--field", flags->documents.field, "NAME",
+  const auto [verb, flags] =
+      add_verb<PplFlags>(eval, "ppl", "Perplexity at every length, one pass per document", run_ppl);
+  flags.verb = &verb;
+  add_eval_subject(verb, flags.eval);
+  add_value(verb, "--text", flags.text, "FILE",
+            "Texts: plain, .jsonl, also .gz .xz .zst, or folders");
+  add_default(verb, "--field", flags.documents.field, "NAME",
               "Field of a .jsonl line that holds the text");
-  add_default(*ppl, "--documents", flags->documents.samples, "N",
-              "Number of documents, among those that reach the longest length; 0: all documents")
-      ->check(CLI::Range(0, kMostCounted));
-  add_value(*ppl, "--min-tokens", flags->min_tokens, "N",
+  add_count(verb, "--documents", flags.documents.samples, 0,
+            "Number of documents, among those that reach the longest length; 0: all documents");
+  add_value(verb, "--min-tokens", flags.min_tokens, "N",
             "Only documents with at least this many tokens, e.g. 128k");
-  add_default(*ppl, "--select", flags->select, "HOW", "Which of them to use: first or random")
+  add_default(verb, "--select", flags.select, "HOW", "Which of them to use: first or random")
       ->check(CLI::IsMember({"first", "random"}));
-  add_default(*ppl, "--seed", flags->documents.seed, "N", "Seed of the random choice");
-  ppl->add_option_function<std::string>("--stride",
-                                        [](const std::string&) {
-                                          refuse("sliding windows (--stride) are gone",
-                                                 "give --lengths 1k,2k,4k instead: one pass "
-                                                 "per document measures them all");
-                                        })
-      ->group("");
-  add_default(*ppl, "--kl-positions", flags->kl_positions, "N",
-              "Positions per document at which the KL divergence from none is measured")
-      ->check(CLI::Range(0, kMostCounted));
-  add_eval_output(*ppl, flags->eval);
+  add_default(verb, "--seed", flags.documents.seed, "N", "Seed of the random choice");
+  add_count(verb, "--kl-positions", flags.kl_positions, 0,
+            "Positions per document at which the KL divergence from none is measured");
+  add_eval_output(verb, flags.eval);
   // An endpoint is refused with the reason, so the help does not offer one.
-  CLI::Option* endpoint = ppl->get_option("--endpoint");
-  for (CLI::Option* option : ppl->get_options()) option->remove_excludes(endpoint);
+  CLI::Option* endpoint = verb.get_option("--endpoint");
+  for (CLI::Option* option : verb.get_options()) option->remove_excludes(endpoint);
   for (const char* name : kEndpointFlags) {
-    ppl->get_option(name)->group("");
-    ppl->get_option(name)->remove_needs(endpoint);
+    verb.get_option(name)->group("");
+    verb.get_option(name)->remove_needs(endpoint);
   }
-  ppl->footer(
+  verb.footer(
       "Examples:\n"
       "  mrrope eval ppl model.gguf --method none,yarn,pro,auto --ctx 8k --text docs/ -o run1\n"
       "  mrrope eval ppl model.gguf --ctx 8k --method 'pro(low=5..15,high=30..45/5)' -o map\n"
       "  mrrope eval ppl model.gguf --plan tuned.json --lengths 4k,16k,32k --text a.jsonl.xz\n"
       "A run with -o that was interrupted resumes when the same command is given again.");
-  ppl->callback([flags, ppl] {
-    refuse_endpoint(*ppl, !flags->eval.remote.url.empty());
-    run_ppl(*flags);
-  });
 }
 
 }  // namespace mrrope::cli
