@@ -137,9 +137,9 @@ void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k");
 }
 
-void add_eval_output(CLI::App& task, EvalFlags& flags) {
+void add_eval_output(CLI::App& task, EvalFlags& flags, const std::string& examples, Runs runs) {
   add_engine(task, flags.engine);
-  add_endpoint(task, flags.remote);
+  if (runs == Runs::anywhere) add_endpoint(task, flags.remote);
   add_value(task, "-o,--out", flags.out, "DIR",
             "Folder for run.json, journal.jsonl and results.json");
   add_value(task, "--shard", flags.shard, "I/N",
@@ -147,6 +147,16 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
   add_format(task, flags.format, "text,json,csv,lm-eval");
   task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop")
       ->excludes(task.get_option("--json"));
+  task.footer(
+      cat("Examples:\n", examples,
+          "A run with -o that was interrupted resumes when the same command is given again."));
+}
+
+std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t n = first; n < ctx; n *= 2) lengths.push_back(n);
+  lengths.push_back(ctx);
+  return lengths;
 }
 
 OpenModel open_model(EvalJob& job) {

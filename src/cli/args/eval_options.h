@@ -32,7 +32,9 @@ struct EvalFlags {
 
 // In two parts; a task's own flags come between them.
 void add_eval_subject(CLI::App& task, EvalFlags& flags);
-void add_eval_output(CLI::App& task, EvalFlags& flags);
+enum class Runs { anywhere, local_only };
+void add_eval_output(CLI::App& task, EvalFlags& flags, const std::string& examples,
+                     Runs runs = Runs::anywhere);
 
 // What the flags ask for, worked out before the model is loaded.
 struct EvalJob {
@@ -51,6 +53,8 @@ struct EvalJob {
 // (window, ctx): the lengths if --lengths is not given.
 using DefaultLengths =
     std::function<std::vector<std::int64_t>(std::int64_t window, std::int64_t ctx)>;
+// The first, and doubling up to ctx.
+std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx);
 EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengths);
 
 // The local engine, or the endpoint.

@@ -2,6 +2,7 @@
 // mrrope eval: the verb over all tasks, and its benchmarks of samples.
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 
@@ -50,13 +51,9 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags,
 }
 
 eval::FrameOptions frame_options(const SampleFlags& flags) {
-  const auto has = [&](const char* part) {
-    return std::find(flags.without.begin(), flags.without.end(), part) == flags.without.end();
-  };
-  return {flags.form == "auto"   ? "auto"
-          : flags.form == "chat" ? "on"
-                                 : "off",
-          has("prefix"), has("bos")};
+  const auto has = [&](const char* part) { return std::ranges::count(flags.without, part) == 0; };
+  const char* chat = flags.form == "auto" ? "auto" : flags.form == "chat" ? "on" : "off";
+  return {chat, has("prefix"), has("bos")};
 }
 
 // Those of --prompts, or the built-in ones. used: how the names of the prompts begin that the run
@@ -73,13 +70,6 @@ eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used) {
 
 // The default of --lengths: only --ctx.
 std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) { return {ctx}; }
-
-// One timeline is enough. reads: the files that the task was given; names may be empty.
-OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads) {
-  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
-  job.engine.timelines = 1;
-  return open_model(job);
-}
 
 // The first prompt of every set, between separator lines.
 void show_prompts(const eval::SampleSuite& suite) {
@@ -110,18 +100,28 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::S
   print_local_cost(job, target, passes, " at most");
 }
 
-// Shows prompts, prints the cost, or runs the suite and prints the results.
-void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
-               const eval::SampleSuite& suite, const std::vector<std::string>& notes) {
+using MakeSuite = std::function<eval::SampleSuite(
+    const eval::PromptFrame& frame, eval::TokenCounter& counter, std::vector<std::string>& notes)>;
+
+// Shows prompts, prints the cost, or runs the suite and prints the results. reads: the files that
+// the task was given; names may be empty.
+void run_suite(const SampleFlags& flags, EvalJob& job, const std::vector<std::string>& reads,
+               const eval::FrameOptions& framed, const MakeSuite& make) {
+  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
+  job.engine.timelines = 1;
+  const OpenModel model = open_model(job);
+  const eval::Target target = model.target();
+  const eval::PromptFrame frame(target.tokenizer(), framed);
+  eval::TokenCounter counter(target.tokenizer(), frame.chat());
+  std::vector<std::string> notes;
+  eval::SampleSuite suite = make(frame, counter, notes);
   for (const std::string& line : notes) note(line);
   if (flags.show_prompt) return show_prompts(suite);
   if (flags.eval.dry_run) return print_dry_run(job, target, suite);
-  eval::SampleSuite asked = suite;
-  if (!flags.prompts_digest.empty()) asked.settings["prompts_sha256"] = flags.prompts_digest;
-  eval::SampleRunOptions options;
+  if (!flags.prompts_digest.empty()) suite.settings["prompts_sha256"] = flags.prompts_digest;
   run_eval(flags.eval, job, target, flags.seed,
            [&](eval::RunFolder& folder, eval::Progress& progress) {
-             return run_samples(target, job.methods, asked, options, folder, progress);
+             return run_samples(target, job.methods, suite, {}, folder, progress);
            });
 }
 
@@ -134,14 +134,6 @@ struct RulerFlags {
   std::vector<std::string> qa;
 };
 
-// 4k and doubling up to ctx, as in RULER's own tables.
-std::vector<std::int64_t> doubling(std::int64_t /*window*/, std::int64_t ctx) {
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t n = 4096; n < ctx; n *= 2) lengths.push_back(n);
-  lengths.push_back(ctx);
-  return lengths;
-}
-
 // SQuAD's file is an object, HotpotQA's a list.
 bool is_squad(const std::string& path) {
   std::ifstream in(path);
@@ -150,7 +142,9 @@ bool is_squad(const std::string& path) {
 }
 
 void run_ruler(RulerFlags& flags) {
-  EvalJob job = prepare_eval(flags.sample.eval, doubling);
+  EvalJob job = prepare_eval(flags.sample.eval, [](std::int64_t /*window*/, std::int64_t ctx) {
+    return doubling(4096, ctx);  // as in RULER's own tables
+  });
   eval::RulerOptions options = flags.options;
   options.lengths = job.lengths;
   options.seed = flags.sample.seed;
@@ -162,18 +156,14 @@ void run_ruler(RulerFlags& flags) {
   chosen_tasks(options);  // an unknown one is refused before the model is loaded
   std::vector<std::string> reads = flags.qa;
   reads.push_back(flags.data);
-  const OpenModel model = open_for_samples(job, reads);
-  const eval::Target target = model.target();
-  eval::FrameOptions frame_flags = frame_options(flags.sample);
+  eval::FrameOptions framed = frame_options(flags.sample);
   // RULER's files include their template.
-  if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";
-  const eval::PromptFrame frame(target.tokenizer(), frame_flags);
-  eval::TokenCounter counter(target.tokenizer(), frame.chat());
-  std::vector<std::string> notes;
-  const eval::SampleSuite suite = flags.data.empty()
-                                      ? make_ruler(frame, counter, options)
-                                      : read_ruler(frame, flags.data, options, notes);
-  run_suite(flags.sample, job, target, suite, notes);
+  if (!flags.data.empty() && framed.chat == "auto") framed.chat = "off";
+  run_suite(flags.sample, job, reads, framed,
+            [&](const eval::PromptFrame& frame, eval::TokenCounter& counter, auto& notes) {
+              return flags.data.empty() ? make_ruler(frame, counter, options)
+                                        : read_ruler(frame, flags.data, options, notes);
+            });
 }
 
 void add_eval_ruler(CLI::App& eval) {
@@ -194,14 +184,12 @@ void add_eval_ruler(CLI::App& eval) {
       verb, "--qa", flags.qa, "FILE",
       "SQuAD's dev-v2.0.json for qa_1, or hotpot_dev_distractor_v1.json for qa_2; repeatable");
   add_sample_flags(verb, flags.sample);
-  add_eval_output(verb, flags.sample.eval);
-  verb.footer(
-      "Examples:\n"
+  add_eval_output(
+      verb, flags.sample.eval,
       "  mrrope eval ruler model.gguf --method none,yarn,pro --lengths 4k,8k,16k -o run3\n"
       "  mrrope eval ruler model.gguf --lengths 8k --tasks niah_single_1,vt --show-prompt\n"
       "  mrrope eval ruler model.gguf --lengths 4k,8k --data ruler-data --samples 500 -o run4\n"
-      "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n"
-      "A run with -o that was interrupted resumes when the same command is given again.");
+      "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n");
 }
 
 // ---- infinitebench: retrieval, code, mathematics and dialogue at about 100K tokens.
@@ -253,15 +241,11 @@ void run_infinitebench(InfiniteFlags& flags) {
   options.prompts = chosen_prompts(flags.sample, "infinitebench/");
   chosen_tasks(options,
                flags.data.empty());  // an unknown one is refused before the model is loaded
-  const OpenModel model = open_for_samples(job, {flags.data});
-  const eval::Target target = model.target();
-  const eval::PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
-  eval::TokenCounter counter(target.tokenizer(), frame.chat());
-  std::vector<std::string> notes;
-  const eval::SampleSuite suite = flags.data.empty()
-                                      ? make_infinitebench(frame, counter, options, job.lengths)
-                                      : read_infinitebench(frame, flags.data, options, notes);
-  run_suite(flags.sample, job, target, suite, notes);
+  run_suite(flags.sample, job, {flags.data}, frame_options(flags.sample),
+            [&](const eval::PromptFrame& frame, eval::TokenCounter& counter, auto& notes) {
+              return flags.data.empty() ? make_infinitebench(frame, counter, options, job.lengths)
+                                        : read_infinitebench(frame, flags.data, options, notes);
+            });
 }
 
 void add_eval_infinitebench(CLI::App& eval) {
@@ -283,14 +267,12 @@ void add_eval_infinitebench(CLI::App& eval) {
   add_value(verb, "--max-tokens", flags.max_tokens, "N",
             "Skip prompts with more tokens; without it they are cut in the middle to fit");
   add_sample_flags(verb, flags.sample);
-  add_eval_output(verb, flags.sample.eval);
-  verb.footer(
-      "Examples:\n"
+  add_eval_output(
+      verb, flags.sample.eval,
       "  mrrope eval infinitebench model.gguf --method yarn,pro --ctx 128k --data InfiniteBench "
       "\\\n"
       "    --min-tokens 100000 --samples 100 -o run5\n"
-      "  mrrope eval infinitebench model.gguf --method none,pro --lengths 8k,16k --samples 20\n"
-      "A run with -o that was interrupted resumes when the same command is given again.");
+      "  mrrope eval infinitebench model.gguf --method none,pro --lengths 8k,16k --samples 20\n");
 }
 
 // ---- longbench-v2: questions with four choices about long documents.
@@ -314,13 +296,11 @@ void run_longbench(LongbenchFlags& flags) {
   options.truncate = flags.longer == "truncate";
   options.mode = flags.sample.form == "letters" ? "letters" : "generate";
   options.prompts = chosen_prompts(flags.sample, "longbench-v2/" + options.mode);
-  const OpenModel model = open_for_samples(job, {flags.data});
-  const eval::Target target = model.target();
   // With letters there is no chat template: the authors use none.
-  const eval::PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
-  std::vector<std::string> notes;
-  const eval::SampleSuite suite = read_longbench(frame, flags.data, options, notes);
-  run_suite(flags.sample, job, target, suite, notes);
+  run_suite(flags.sample, job, {flags.data}, frame_options(flags.sample),
+            [&](const eval::PromptFrame& frame, eval::TokenCounter&, auto& notes) {
+              return read_longbench(frame, flags.data, options, notes);
+            });
 }
 
 void add_eval_longbench(CLI::App& eval) {
@@ -339,14 +319,12 @@ void add_eval_longbench(CLI::App& eval) {
             "Number of items, chosen at random; 0: all");
   add_default(verb, "--seed", flags.sample.seed, "N", "Seed of the random choice");
   add_sample_flags(verb, flags.sample, {"letters"});
-  add_eval_output(verb, flags.sample.eval);
-  verb.footer(
-      "Examples:\n"
+  add_eval_output(
+      verb, flags.sample.eval,
       "  mrrope eval longbench-v2 model.gguf --method yarn,pro --ctx 128k --data data.json \\\n"
       "    --form letters -o run6\n"
       "  mrrope eval longbench-v2 model.gguf --method pro --ctx 128k --data data.json \\\n"
-      "    --max-tokens 120128 --longer truncate -o run7\n"
-      "A run with -o that was interrupted resumes when the same command is given again.");
+      "    --max-tokens 120128 --longer truncate -o run7\n");
 }
 
 }  // namespace
