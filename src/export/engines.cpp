@@ -53,11 +53,9 @@ std::string llama_flags(const EngineQuestion& q) {
   } else if (rule == "yarn") {
     own = yarn_temperature(e.scale);
     flags = cat(" --rope-scaling yarn --rope-scale ", e.scale, " --yarn-orig-ctx ", g.train_length);
-    const auto beta = [&](const char* flag, const std::optional<double>& value) {
-      if (value) flags += cat(" --yarn-beta-", flag, " ", *value);
-    };
-    beta("fast", e.parameters.beta_fast);
-    beta("slow", e.parameters.beta_slow);
+    const Parameters& p = e.parameters;
+    if (p.beta_fast) flags += cat(" --yarn-beta-fast ", *p.beta_fast);
+    if (p.beta_slow) flags += cat(" --yarn-beta-slow ", *p.beta_slow);
   }
   std::string keys = cat(q.model.architecture, ".context_length=int:", q.length);
   const double temperature = plan.attention_scale() / own;
@@ -298,6 +296,17 @@ std::vector<EngineAdvice> engine_advice(const EngineQuestion& q) {
   check_made_for(q.plan.geometry(), q.model);
   return {llama_advice(q), ollama_advice(q), transformers_advice(q), vllm_advice(q),
           sglang_advice(q)};
+}
+
+ordered_json to_json(const std::vector<EngineAdvice>& advice) {
+  ordered_json out = ordered_json::array();
+  for (const EngineAdvice& a : advice) {
+    out.push_back({{"engine", a.engine},
+                   {"verdict", to_string(a.verdict)},
+                   {"why", a.why},
+                   {"commands", a.commands}});
+  }
+  return out;
 }
 
 }  // namespace mrrope::exporting

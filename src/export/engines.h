@@ -2,6 +2,7 @@
 // What each engine can do with a plan on a model, and what to type.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,5 +38,6 @@ struct EngineQuestion {
 // llama.cpp, ollama, transformers, vLLM, SGLang, in this order. Commands name files as `export`
 // would write them; those for transformers, vLLM and SGLang contain all numbers and need no export.
 std::vector<EngineAdvice> engine_advice(const EngineQuestion& question);
+nlohmann::ordered_json to_json(const std::vector<EngineAdvice>& advice);
 
 }  // namespace mrrope::exporting

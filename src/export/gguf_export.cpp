@@ -2,11 +2,9 @@
 #include "export/gguf_export.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <regex>
-#include <set>
 
 #include "base/files/output_file.h"
 #include "base/text.h"
@@ -87,32 +85,25 @@ using Keys = std::map<std::string, GgufKeyOut>;  // by name without the architec
 
 // The plan in llama.cpp's own keys: linear or another base. Empty if it is neither.
 Keys native_keys(const Case& c) {
-  Keys keys;
-  const Plan& plan = c.plan;
-  const Geometry& g = plan.geometry();
-  const std::vector<double>& f = plan.factor();
-  const auto put = [&](const char* name, double value) { keys[name] = f32_key("", float(value)); };
+  const Geometry& g = c.plan.geometry();
+  const std::vector<double>& f = c.plan.factor();
   if (all_close(f, std::vector<double>(f.size(), f[0]))) {
-    keys["rope.scaling.type"] = text_key("", "linear");
-    put("rope.scaling.factor", f[0]);
-    return keys;
+    return {{"rope.scaling.type", text_key("", "linear")},
+            {"rope.scaling.factor", f32_key("", float(f[0]))}};
   }
   std::vector<double> powers(f.size(), 1.0);
   for (std::size_t i = 1; i < f.size(); ++i) powers[i] = std::pow(f[1], double(i));
   // Windowed layers may take their base from the same key.
-  if (all_close(f, powers) && !c.windows_apart) {
-    put("rope.freq_base", g.base * std::pow(f[1], g.rotary_dim / 2.0));
-  }
-  return keys;
+  if (!all_close(f, powers) || c.windows_apart) return {};
+  const double base = g.base * std::pow(f[1], g.rotary_dim / 2.0);
+  return {{"rope.freq_base", f32_key("", float(base))}};
 }
 
 Keys yarn_keys(const YarnFit& fit) {
-  Keys keys;
-  keys["rope.scaling.type"] = text_key("", "yarn");
-  keys["rope.scaling.factor"] = f32_key("", float(fit.scale));
-  keys["rope.scaling.original_context_length"] =
-      integer_key("", GgufType::u32, std::uint64_t(fit.original_length));
-  return keys;
+  return {{"rope.scaling.type", text_key("", "yarn")},
+          {"rope.scaling.factor", f32_key("", float(fit.scale))},
+          {"rope.scaling.original_context_length",
+           integer_key("", GgufType::u32, std::uint64_t(fit.original_length))}};
 }
 
 // ---- the decision -----------------------------------------------------------------------------
@@ -297,15 +288,11 @@ std::vector<GgufTensorOut> tensors_of(const Case& c, const GgufPart& part, const
       fresh.erase(is_new);
       continue;
     }
-    const bool list = is_rope_list(tensor.name);
-    if (list && d.encoding != GgufEncoding::unchanged && !c.on_top)
-      continue;  // the vendor's, replaced
-    GgufTensorOut copy = copied(part, tensor);
-    if (d.encoding == GgufEncoding::relabelled) {
-      if (list) continue;
-      copy = relabelled(std::move(copy), c.model, c.architecture);
-    }
-    out.push_back(std::move(copy));
+    const bool relabel = d.encoding == GgufEncoding::relabelled;
+    const bool replaced = d.encoding != GgufEncoding::unchanged && !c.on_top;  // the vendor's
+    if (is_rope_list(tensor.name) && (replaced || relabel)) continue;
+    out.push_back(copied(part, tensor));
+    if (relabel) out.back() = relabelled(std::move(out.back()), c.model, c.architecture);
   }
   return out;
 }
@@ -341,44 +328,35 @@ void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
               "add --approximate to write the nearest YaRN instead; it prints the error");
 }
 
-// "blk.12.attn_q.weight" as 12 and "attn_q.weight"; other names as -1 and themselves.
-std::pair<int, std::string> layer_and_name(const std::string& name) {
+// What follows "blk.12." in the name of a layer's tensor; empty for others.
+std::string in_layer(const std::string& name) {
   static const std::regex pattern("blk[.](0|[1-9][0-9]{0,4})[.](.*)");
   std::smatch found;
-  if (!std::regex_match(name, found, pattern)) return {-1, name};
-  return {std::stoi(found[1]), found[2]};
+  return std::regex_match(name, found, pattern) ? found[2].str() : "";
 }
 
 std::string llama_name(const std::string& name, const Architecture& from) {
-  const auto [layer, rest] = layer_and_name(name);
-  if (from.has(Trait::norm_renamed) && layer >= 0 && rest == "post_attention_norm.weight") {
-    return cat("blk.", layer, ".ffn_norm.weight");
-  }
-  return name;
+  const std::string rest = in_layer(name);
+  if (!from.has(Trait::norm_renamed) || rest != "post_attention_norm.weight") return name;
+  return name.substr(0, name.size() - rest.size()) + "ffn_norm.weight";
 }
 
 // What both graphs read in the same place.
 bool is_shared(const std::string& name, const Architecture& from) {
-  constexpr std::array kOutside{"token_embd.weight", "output_norm.weight", "output.weight"};
-  constexpr std::array kLayer{"attn_norm.weight",   "attn_q.weight",   "attn_k.weight",
-                              "attn_v.weight",      "attn_qkv.weight", "attn_q.bias",
-                              "attn_k.bias",        "attn_v.bias",     "attn_qkv.bias",
-                              "attn_output.weight", "ffn_norm.weight", "ffn_gate.weight",
-                              "ffn_up.weight",      "ffn_down.weight"};
-  const auto [layer, rest] = layer_and_name(name);
-  if (layer < 0) return std::find(kOutside.begin(), kOutside.end(), name) != kOutside.end();
+  static const std::regex outside("(token_embd|output_norm|output)[.]weight");
+  static const std::regex inside(
+      "(attn_norm|attn_output|ffn_norm|ffn_gate|ffn_up|ffn_down)[.]weight|"
+      "attn_(q|k|v|qkv)[.](weight|bias)");
+  const std::string rest = in_layer(name);
   if (rest == "attn_output.bias") return from.has(Trait::reads_output_bias);
-  return std::find(kLayer.begin(), kLayer.end(), rest) != kLayer.end();
+  return rest.empty() ? std::regex_match(name, outside) : std::regex_match(rest, inside);
 }
 
-bool is_part(const std::string& name, const char* part) {
-  const auto [layer, rest] = layer_and_name(name);
-  return layer >= 0 && rest.rfind(part, 0) == 0;
-}
-bool is_fused(const std::string& name) { return is_part(name, "attn_qkv."); }
+bool is_fused(const std::string& name) { return in_layer(name).starts_with("attn_qkv."); }
 // Whether its rows are queries or keys, or begin with them.
 bool is_rotated(const std::string& name) {
-  return is_part(name, "attn_q.") || is_part(name, "attn_k.") || is_fused(name);
+  const std::string rest = in_layer(name);
+  return rest.starts_with("attn_q.") || rest.starts_with("attn_k.") || is_fused(name);
 }
 
 // Rows of a matrix, elements of a bias; 0 if it is neither.
@@ -389,10 +367,8 @@ std::uint64_t rows_of(const std::vector<std::uint64_t>& dims) {
 
 // Heads of queries and keys at the front of the rows of a tensor that is_rotated().
 std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const Model& model) {
-  if (is_fused(name)) {
-    return std::uint64_t(model.heads) + std::uint64_t(model.kv_heads);
-  }
-  return rows / std::uint64_t(model.key_length);
+  return is_fused(name) ? std::uint64_t(model.heads) + std::uint64_t(model.kv_heads)
+                        : rows / std::uint64_t(model.key_length);
 }
 
 }  // namespace
@@ -429,18 +405,13 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   out.fit = d.fit;
 
   std::vector<GgufTensorOut> fresh;
-  if (d.encoding == GgufEncoding::factors || d.encoding == GgufEncoding::relabelled ||
-      d.encoding == GgufEncoding::lists) {
-    const bool lists = d.encoding == GgufEncoding::lists;
-    out.divisors = to_floats(c, divisors(c, lists));
-    if (lists) {
-      fresh.push_back(f32_tensor(kRopeLong, out.divisors));
-      fresh.push_back(f32_tensor(kRopeShort, out.divisors));
-    } else {
-      fresh.push_back(f32_tensor(kRopeFreqs, out.divisors));
-    }
+  if (d.encoding == GgufEncoding::lists) {
+    out.divisors = to_floats(c, divisors(c, true));
+    fresh = {f32_tensor(kRopeLong, out.divisors), f32_tensor(kRopeShort, out.divisors)};
+  } else if (d.encoding == GgufEncoding::factors || d.encoding == GgufEncoding::relabelled) {
+    out.divisors = to_floats(c, divisors(c, false));
+    fresh = {f32_tensor(kRopeFreqs, out.divisors)};
   }
-  const std::size_t before = gguf.parts.size() > 1 && options.split ? gguf.parts.size() : 1;
   Keys keys = new_keys(c, d, out.attn_factor);
   if (d.encoding == GgufEncoding::approximate) {
     const double written = d.own_temperature * double(out.attn_factor.value_or(1));
@@ -455,7 +426,7 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
       file.path = options.out;
       if (options.split) {
         if (file.path.extension() == ".gguf") file.path.replace_extension();
-        file.path = split_file_name(file.path.string(), n + 1, before);
+        file.path = split_file_name(file.path.string(), n + 1, gguf.parts.size());
       }
       file.alignment = part.alignment;
       if (n == 0) {

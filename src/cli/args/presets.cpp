@@ -27,7 +27,8 @@ constexpr std::string_view kPaper = "paper/";
 // Lines of presets.json; "@NAME" stands for lines that several presets share.
 std::string lines_of(const nlohmann::json& lines, const nlohmann::json& shared) {
   std::string text;
-  for (const std::string line : lines) {
+  for (const nlohmann::json& each : lines) {
+    const auto line = each.get<std::string>();
     text += line[0] == '@' ? lines_of(shared.at(line.substr(1)), shared) : line + "\n";
   }
   return text;

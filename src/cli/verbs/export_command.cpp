@@ -124,12 +124,11 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
 
 nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                                const std::optional<proof::GgufProof>& proof) {
-  nlohmann::ordered_json out;
-  out["to"] = "gguf";
-  out["way"] = to_string(e.encoding);
-  out["architecture"] = e.architecture;
-  out["context_length"] = job.length;
-  out["files"] = nlohmann::ordered_json::array();
+  nlohmann::ordered_json out = {{"to", "gguf"},
+                                {"way", to_string(e.encoding)},
+                                {"architecture", e.architecture},
+                                {"context_length", job.length},
+                                {"files", nlohmann::ordered_json::array()}};
   for (const GgufFileOut& file : e.files) out["files"].push_back(file.path.string());
   out["divisors"] = e.divisors;
   out["attn_factor"] = e.attn_factor ? nlohmann::ordered_json(*e.attn_factor) : nullptr;
@@ -141,6 +140,7 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                   {"mean_error", e.fit->mean_error},
                   {"temperature_error", e.temperature_error}};
   }
+  out["proof"] = nullptr;
   if (proof) {
     out["proof"] = {{"tokens", proof->tokens},
                     {"positions", proof->positions},
@@ -148,8 +148,6 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                     {"noise", proof->noise},
                     {"without_plan", proof->without_plan},
                     {"conclusive", proof->conclusive}};
-  } else {
-    out["proof"] = nullptr;
   }
   return out;
 }
@@ -256,12 +254,8 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
                 exporting::hf_folder(job.model).string(),
                 " --outfile model.gguf --outtype q8_0; or give --to hf"));
   const Gguf gguf = read_gguf(job.model.path);
-  exporting::GgufOptions options;
-  options.out = flags.out;
-  options.length = job.length;
-  options.split = flags.split;
-  options.approximate = flags.approximate;
-  options.native = flags.native;
+  const exporting::GgufOptions options{flags.out, job.length, flags.split, flags.approximate,
+                                       flags.native};
   const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
   const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
   engine::LocalOptions engine;
@@ -288,27 +282,24 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   };
   write_export(
       exported, flags.force, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
-  if (flags.json) {
-    std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
-  } else {
-    print(exported, job, proof);
-  }
+  if (!flags.json) return print(exported, job, proof);
+  std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
 }
 
 void export_folder(const ExportFlags& flags, const Job& job) {
-  exporting::HfOptions options;
-  options.out = flags.out;
-  options.length = job.length;
   const bool no_verify = flags.verify == "off";
   const std::string dialect = flags.to == "hf" ? "v5" : flags.to.substr(3);
   const bool for_plugin = flags.to == "hf-mrrope";
-  if (flags.to == "hf-v4") options.dialect = exporting::Dialect::v4;
-  if (for_plugin) options.dialect = exporting::Dialect::mrrope;
-  options.native = flags.native;
+  const exporting::HfOptions options{flags.out,
+                                     job.length,
+                                     for_plugin            ? exporting::Dialect::mrrope
+                                     : flags.to == "hf-v4" ? exporting::Dialect::v4
+                                                           : exporting::Dialect::v5,
+                                     flags.native,
+                                     flags.copy,
+                                     flags.force};
   refuse_if(for_plugin && flags.native, "--native names a method, and --to hf-mrrope lists factors",
             "remove one of them");
-  options.copy = flags.copy;
-  options.replace = flags.force;
   proof::HuggingFaceProof proof;
   proof.why = "--verify off";
   catch_interrupts();
@@ -366,14 +357,7 @@ void print_commands(const ExportFlags& flags, const Job& job) {
   const auto advice = exporting::engine_advice(
       {job.model, gguf ? &*gguf : nullptr, job.plan, job.length, how(flags, job.length)});
   if (flags.json) {
-    nlohmann::ordered_json out = nlohmann::ordered_json::array();
-    for (const exporting::EngineAdvice& a : advice) {
-      out.push_back({{"engine", a.engine},
-                     {"verdict", to_string(a.verdict)},
-                     {"why", a.why},
-                     {"commands", a.commands}});
-    }
-    std::cout << json_text(out, 2) << "\n";
+    std::cout << json_text(to_json(advice), 2) << "\n";
     return;
   }
   for (const exporting::EngineAdvice& a : advice) {
@@ -410,11 +394,7 @@ void run_export(ExportFlags flags) {
             "give the name of a file or folder: -o extended.gguf");
   refuse_if(flags.out.empty(), "no output path given",
             to_folder ? "give -o FOLDER" : "give -o FILE.gguf");
-  if (to_folder) {
-    export_folder(flags, job);
-  } else {
-    export_gguf(flags, job);
-  }
+  to_folder ? export_folder(flags, job) : export_gguf(flags, job);
 }
 
 }  // namespace

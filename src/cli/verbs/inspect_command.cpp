@@ -60,10 +60,7 @@ std::vector<exporting::EngineAdvice> engines_of(const Model& model, std::int64_t
                                                 const Advice& advice) {
   std::optional<Gguf> gguf;
   if (model.format == "gguf") gguf = read_gguf(model.path);
-  Extension request;
-  request.method = advice.fixed;
-  request.scale = scale;
-  const Plan plan = make_plan(model.geometry, request);
+  const Plan plan = make_plan(model.geometry, {.method = advice.fixed, .scale = scale});
   return exporting::engine_advice(
       {model, gguf ? &*gguf : nullptr, plan, ctx,
        cat("--method ", advice.fixed, " --ctx ", length_text(ctx), advice.flags)});
@@ -103,13 +100,7 @@ nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scal
   nlohmann::ordered_json out = model_json(model, ctx);
   out["recommended"] = {
       {"method", advice.method}, {"meaning", advice.meaning}, {"why", advice.why}};
-  out["engines"] = nlohmann::ordered_json::array();
-  for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
-    out["engines"].push_back({{"engine", a.engine},
-                              {"verdict", to_string(a.verdict)},
-                              {"why", a.why},
-                              {"commands", a.commands}});
-  }
+  out["engines"] = to_json(engines_of(model, ctx, scale, advice));
   return out;
 }
 
@@ -179,11 +170,8 @@ void run_inspect(const InspectFlags& flags) {
   const double scale = std::max(1.0, double(ctx) / double(window));
   Advice advice = advise(model.geometry, ctx, scale);
   advice.flags = geometry_words(flags.subject);
-  if (flags.json) {
-    std::cout << json_text(to_json(model, ctx, scale, advice), 2) << "\n";
-  } else {
-    print(model, ctx, scale, advice);
-  }
+  if (!flags.json) return print(model, ctx, scale, advice);
+  std::cout << json_text(to_json(model, ctx, scale, advice), 2) << "\n";
 }
 
 }  // namespace
