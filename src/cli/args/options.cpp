@@ -34,26 +34,6 @@ std::string list_text(const std::string& text) {
   return list.dump();
 }
 
-Parameters short_forms(const ExtensionFlags& flags) {
-  Parameters out;
-  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
-    const ParameterInfo& p = parameters()[i];
-    const std::string& text = flags.parameters[i];
-    if (text.empty()) continue;
-    set_parameter(out, p, p.list ? list_text(text) : text);
-  }
-  return out;
-}
-
-// Copies the parameter where it is given.
-void take(Parameters& to, const Parameters& from, const ParameterInfo& p) {
-  if (p.list) {
-    if (!(from.*p.list).empty()) to.*p.list = from.*p.list;
-  } else if (const auto value = value_of(from, p)) {
-    set_value(to, p, value);
-  }
-}
-
 // Whether --plan names a model file or folder instead of a plan file.
 bool is_model(const std::filesystem::path& path) {
   std::error_code error;
@@ -68,10 +48,9 @@ Candidate declared_plan(const std::string& model_path) {
   const Model model = read_model(model_path, true);
   const DeclaredScaling& s = model.scaling;
   const auto number_or_none = [&](const char* key, const char* other) -> std::optional<double> {
-    for (const char* name : {key, other}) {
-      if (const auto it = s.numbers.find(name); it != s.numbers.end()) return it->second;
-    }
-    return std::nullopt;
+    auto it = s.numbers.find(key);
+    if (it == s.numbers.end()) it = s.numbers.find(other);
+    return it == s.numbers.end() ? std::nullopt : std::optional(it->second);
   };
   Extension e;
   e.scale = std::max(1.0, s.factor);
@@ -179,10 +158,9 @@ Subject resolve(const SubjectFlags& flags) {
 
 Model model_of(const SubjectFlags& flags) {
   refuse_if(flags.model.empty(), "no model given", "give a GGUF file or a Hugging Face folder");
-  const Subject subject = resolve(flags);
-  Model model = *subject.model;
-  model.geometry = subject.geometry;
-  return model;
+  Subject subject = resolve(flags);
+  subject.model->geometry = subject.geometry;
+  return *subject.model;
 }
 
 std::vector<std::string> method_names() {
@@ -229,13 +207,14 @@ std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
   for (const std::string& text : flags.methods) {
     for (MethodSpec& spec : parse_methods(text)) out.push_back(std::move(spec));
   }
-  const Parameters shorts = short_forms(flags);
-  for (const ParameterInfo& p : parameters()) {
-    if (!given(shorts, p)) continue;
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    const ParameterInfo& p = parameters()[i];
+    const std::string& text = flags.parameters[i];
+    if (text.empty()) continue;
     bool used = false;
     for (MethodSpec& spec : out) {
       if (out.size() > 1 && !uses(spec, p)) continue;
-      take(spec.parameters, shorts, p);
+      set_parameter(spec.parameters, p, p.list ? list_text(text) : text);
       used = true;
     }
     refuse_if(!used, cat("none of these methods uses ", flag_name(p)),
@@ -308,10 +287,8 @@ std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder)
 }
 
 std::string geometry_words(const SubjectFlags& flags) {
-  std::string text;
-  if (flags.replace_scaling) text += " --replace-scaling";
-  if (!flags.train_ctx.empty()) text += " --train-ctx " + flags.train_ctx;
-  return text;
+  return cat(flags.replace_scaling ? " --replace-scaling" : "",
+             flags.train_ctx.empty() ? "" : " --train-ctx " + flags.train_ctx);
 }
 
 void note_auto(const std::vector<Candidate>& candidates) {

@@ -8,9 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -82,90 +80,74 @@ std::string read_prompt(const GenerateFlags& flags) {
 }
 
 // A sequence that knows its own tokens, so that a chat computes only what is new.
-class Conversation {
- public:
-  // on_rung: called when the keys have moved to another rung.
-  Conversation(TimelineModel& model, std::int64_t longest, std::unique_ptr<Timeline> timeline,
-               std::function<void(std::size_t)> on_rung)
-      : model_(model),
-        longest_(std::min(longest, model.context_length())),
-        timeline_(std::move(timeline)),
-        on_rung_(std::move(on_rung)) {
-    if (timeline_->length() > 0) tokens_ = timeline_->tokens();
+struct Conversation {
+  TimelineModel& model;
+  const Ladder& ladder;
+  std::unique_ptr<Timeline> timeline;
+  bool verbose = false;       // notes the rung when the keys have moved to another one
+  std::vector<Token> tokens;  // of the text that is there
+  std::int64_t prompt = 0;    // tokens of the last prompt
+  std::int64_t cached = 0;    // and those of them that were not computed again
+  std::optional<std::size_t> told = std::nullopt;  // the rung that was noted last
+
+  void tell_rung() {
+    if (!verbose || told == timeline->rung()) return;
+    told = timeline->rung();
+    const Rung& rung = ladder.rungs()[*told];
+    note(cat("rung ", *told + 1, " of ", ladder.rungs().size(), ": up to ", rung.length,
+             " tokens, scale ", significant(rung.plan.extension().scale, 4)));
   }
 
-  Generation answer(const std::string& prompt, GenerateOptions options) {
-    const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
+  // With progress. Parts of a whole batch are computed exactly as in one append.
+  void read(std::span<const Token> rest) {
+    eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+    progress.start(std::int64_t(rest.size()));
+    progress.label("reading the prompt");
+    while (!rest.empty()) {
+      if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");
+      const std::size_t count = std::min(rest.size(), model.batch());
+      timeline->append(rest.first(count));
+      rest = rest.subspan(count);
+      progress.advance(std::int64_t(count));
+    }
+    progress.finish();
+  }
+
+  Generation answer(const std::string& text, GenerateOptions options) {
+    const std::vector<Token> wanted = model.tokenize(text, true, true);
     const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
+    const std::int64_t longest = std::min(ladder.longest(), model.context_length());
     refuse_if(wanted.empty(), "the prompt is empty", "give -p TEXT or -f FILE");
-    refuse_if(needed > longest_,
+    refuse_if(needed > longest,
               cat("a prompt of ", wanted.size(), " tokens and an answer of up to ",
-                  options.max_tokens, " do not fit in a context of ", longest_),
+                  options.max_tokens, " do not fit in a context of ", longest),
               cat("give --ctx ", needed, " or more, or a smaller -n"));
     // At least one token must be read for its logits.
-    const std::size_t same = std::min(common_prefix(wanted, tokens_), wanted.size() - 1);
-    timeline_->truncate(std::int64_t(same));
+    const std::size_t same = std::min(common_prefix(wanted, tokens), wanted.size() - 1);
+    timeline->truncate(std::int64_t(same));
     read(std::span(wanted).subspan(same));
-    prompt_ = std::int64_t(wanted.size());
-    kept_ = std::int64_t(same);
+    prompt = std::int64_t(wanted.size());
+    cached = std::int64_t(same);
     tell_rung();
     options.on_text = [this, print = options.on_text](std::string_view piece) {
       const bool go_on = !print || print(piece);
       tell_rung();
       return go_on;
     };
-    Generation g = timeline_->generate(options);
-    tokens_ = wanted;
-    tokens_.insert(tokens_.end(), g.tokens.begin(), g.tokens.end());
+    Generation g = timeline->generate(options);
+    tokens = wanted;
+    tokens.insert(tokens.end(), g.tokens.begin(), g.tokens.end());
     return g;
   }
 
   // Where the prompt parts from the text that is there; nothing if one begins with the other.
-  std::optional<std::size_t> parts_at(const std::string& prompt) const {
-    if (tokens_.empty()) return std::nullopt;
-    const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
-    const std::size_t same = common_prefix(wanted, tokens_);
-    if (same == std::min(wanted.size(), tokens_.size())) return std::nullopt;
+  std::optional<std::size_t> parts_at(const std::string& text) const {
+    if (tokens.empty()) return std::nullopt;
+    const std::vector<Token> wanted = model.tokenize(text, true, true);
+    const std::size_t same = common_prefix(wanted, tokens);
+    if (same == std::min(wanted.size(), tokens.size())) return std::nullopt;
     return same;
   }
-
-  std::int64_t length() const { return timeline_->length(); }
-  // Of the last prompt: all tokens, and those that were not computed again.
-  std::int64_t prompt_tokens() const { return prompt_; }
-  std::int64_t cached_tokens() const { return kept_; }
-  std::size_t rung() const { return timeline_->rung(); }
-  const Timeline& timeline() const { return *timeline_; }
-
- private:
-  // With progress. Parts of a whole batch are computed exactly as in one append.
-  void read(std::span<const Token> tokens) {
-    eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-    progress.start(std::int64_t(tokens.size()));
-    progress.label("reading the prompt");
-    while (!tokens.empty()) {
-      if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");
-      const std::size_t count = std::min(tokens.size(), model_.batch());
-      timeline_->append(tokens.first(count));
-      tokens = tokens.subspan(count);
-      progress.advance(std::int64_t(count));
-    }
-    progress.finish();
-  }
-
-  void tell_rung() {
-    if (told_ == timeline_->rung()) return;
-    told_ = timeline_->rung();
-    on_rung_(told_);
-  }
-
-  TimelineModel& model_;
-  std::int64_t longest_;
-  std::unique_ptr<Timeline> timeline_;
-  std::function<void(std::size_t)> on_rung_;
-  std::size_t told_ = std::numeric_limits<std::size_t>::max();
-  std::vector<Token> tokens_;
-  std::int64_t prompt_ = 0;
-  std::int64_t kept_ = 0;
 };
 
 // Text as it comes, unless JSON is wanted; Ctrl-C ends the answer.
@@ -194,26 +176,25 @@ struct SessionFile {
 };
 
 // The end of an answer whose text has been streamed, or all of it as JSON.
-void print_answer(const Generation& g, const Conversation& conversation, const Ladder& ladder,
-                  bool as_json) {
+void print_answer(const Generation& g, const Conversation& conversation, bool as_json) {
   if (!as_json) {
     std::cout << std::endl;
     return;
   }
+  const std::size_t rung = conversation.timeline->rung();
   const nlohmann::ordered_json out = {
       {"text", g.text},
       {"finish", g.finish},
-      {"prompt_tokens", conversation.prompt_tokens()},
-      {"cached_tokens", conversation.cached_tokens()},
+      {"prompt_tokens", conversation.prompt},
+      {"cached_tokens", conversation.cached},
       {"completion_tokens", g.tokens.size()},
-      {"rung", conversation.rung()},
-      {"scale", ladder.rungs()[conversation.rung()].plan.extension().scale}};
+      {"rung", rung},
+      {"scale", conversation.ladder.rungs()[rung].plan.extension().scale}};
   std::cout << json_text(out, 2) << std::endl;
 }
 
-void converse(TimelineModel& model, Conversation& conversation, const SessionFile& session,
-              const Ladder& ladder, std::vector<ChatMessage> messages, std::string first,
-              const GenerateFlags& flags) {
+void converse(Conversation& conversation, const SessionFile& session,
+              std::vector<ChatMessage> messages, std::string first, const GenerateFlags& flags) {
   const bool terminal = isatty(0) != 0;
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
   refuse_if(!flags.system.empty() &&
@@ -231,12 +212,14 @@ void converse(TimelineModel& model, Conversation& conversation, const SessionFil
     messages.push_back({"user", text});
     clear_interrupt();
     catch_interrupts();
-    const Generation g = conversation.answer(model.apply_chat_template(messages), streaming(flags));
-    print_answer(g, conversation, ladder, flags.json);
+    const Generation g =
+        conversation.answer(conversation.model.apply_chat_template(messages), streaming(flags));
+    print_answer(g, conversation, flags.json);
     messages.push_back({"assistant", g.text});
-    session.save(conversation.timeline(), messages);
+    session.save(*conversation.timeline, messages);
     if (terminal) {
-      std::cerr << "[" << conversation.length() << " of " << ladder.longest() << " tokens]\n";
+      std::cerr << "[" << conversation.timeline->length() << " of " << conversation.ladder.longest()
+                << " tokens]\n";
     }
   }
 }
@@ -293,18 +276,13 @@ void run_generate(GenerateFlags flags) {
       !flags.chat && !begun.messages.empty(),
       cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
       "give --chat to go on with it, or another --session");
-  const auto tell = [&](std::size_t index) {
-    const Rung& rung = ladder.rungs()[index];
-    if (!flags.verbose) return;
-    note(cat("rung ", index + 1, " of ", ladder.rungs().size(), ": up to ", rung.length,
-             " tokens, scale ", significant(rung.plan.extension().scale, 4)));
-  };
-  Conversation conversation(*model, ladder.longest(), std::move(begun.timeline), tell);
-  if (flags.verbose && conversation.length() > 0) {
-    note(cat("resuming the session after ", conversation.length(), " tokens"));
+  Conversation conversation{*model, ladder, std::move(begun.timeline), flags.verbose, {}};
+  if (const std::int64_t length = conversation.timeline->length(); length > 0) {
+    conversation.tokens = conversation.timeline->tokens();
+    if (flags.verbose) note(cat("resuming the session after ", length, " tokens"));
   }
   if (flags.chat) {
-    return converse(*model, conversation, session, ladder, begun.messages, prompt, flags);
+    return converse(conversation, session, begun.messages, prompt, flags);
   }
   catch_interrupts();
   if (const auto at = conversation.parts_at(prompt)) {
@@ -312,8 +290,8 @@ void run_generate(GenerateFlags flags) {
              " on, and replaces it from there"));
   }
   const Generation g = conversation.answer(prompt, streaming(flags));
-  session.save(conversation.timeline(), {});
-  print_answer(g, conversation, ladder, flags.json);
+  session.save(*conversation.timeline, {});
+  print_answer(g, conversation, flags.json);
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
 }
 
