@@ -31,7 +31,9 @@ struct Case {
   bool windows_apart = false;  // layers that plans do not change but the temperature key does
 };
 
-[[noreturn]] void unsupported(const Case& c, const std::string& why, const std::string& hint) {
+void unsupported_if(bool impossible, const Case& c, const std::string& why,
+                    const std::string& hint) {
+  if (!impossible) return;
   throw Error(ErrorKind::unsupported,
               cat(shown(c.model.path.string()), ": stock llama.cpp cannot run this plan on ",
                   c.architecture.name, ": ", why),
@@ -124,35 +126,31 @@ std::string why_no_factors(const Case& c) {
 
 // The temperature key reaches every rotation, also those of layers that plans leave alone.
 void check_temperature(const Case& c, double own_temperature) {
-  if (!c.windows_apart || std::abs(c.plan.attention_scale() / own_temperature - 1) < kExact) return;
-  unsupported(c,
-              cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
-                  " here) also affects the sliding-window layers, which the plan leaves unchanged"),
-              own_temperature == 1
-                  ? "make the plan with --attn-coef 0, or use --method yarn, whose own temperature "
-                    "llama.cpp applies to the right layers"
-                  : "make the plan with the default --attn-coef 0.1");
+  unsupported_if(
+      c.windows_apart && !(std::abs(c.plan.attention_scale() / own_temperature - 1) < kExact), c,
+      cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
+          " here) also affects the sliding-window layers, which the plan leaves unchanged"),
+      own_temperature == 1
+          ? "make the plan with --attn-coef 0, or use --method yarn, whose own temperature "
+            "llama.cpp applies to the right layers"
+          : "make the plan with the default --attn-coef 0.1");
 }
 
 // Keys alone: exact where keys can express the plan, else the nearest YaRN if that is allowed.
 Decision decide_keys(const Case& c, const std::string& why) {
   const std::string also = why.empty() ? "" : why + "; and ";
-  if (c.architecture.has(Trait::scale_in_scores)) {
-    unsupported(c, "llama.cpp's keys for scaling also change the scale of its attention scores",
-                "run it with mrrope generate, which applies the plan in the graph");
-  }
-  if (c.on_top && (has_scaling_keys(c) || !c.plan.geometry().trained_factor.empty())) {
-    unsupported(c,
-                cat(also, "its keys already hold the vendor's own scaling (",
-                    c.shipped.scaling.type, "), and they can hold only one"),
-                "make the plan with --replace-scaling, or run it with mrrope generate");
-  }
-  if (c.windows_apart && c.architecture.has(Trait::keys_reach_windows)) {
-    unsupported(
-        c, cat(also, "its keys also change the sliding-window layers, which plans leave unchanged"),
-        "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
-        "mrrope generate runs every plan");
-  }
+  unsupported_if(c.architecture.has(Trait::scale_in_scores), c,
+                 "llama.cpp's keys for scaling also change the scale of its attention scores",
+                 "run it with mrrope generate, which applies the plan in the graph");
+  unsupported_if(c.on_top && (has_scaling_keys(c) || !c.plan.geometry().trained_factor.empty()), c,
+                 cat(also, "its keys already hold the vendor's own scaling (",
+                     c.shipped.scaling.type, "), and they can hold only one"),
+                 "make the plan with --replace-scaling, or run it with mrrope generate");
+  unsupported_if(
+      c.windows_apart && c.architecture.has(Trait::keys_reach_windows), c,
+      cat(also, "its keys also change the sliding-window layers, which plans leave unchanged"),
+      "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
+      "mrrope generate runs every plan");
   Decision d;
   d.encoding = GgufEncoding::keys;
   d.keys = native_keys(c);
@@ -167,13 +165,12 @@ Decision decide_keys(const Case& c, const std::string& why) {
     check_temperature(c, d.own_temperature);
     return d;
   }
-  if (!c.options.approximate) {
-    unsupported(
-        c, why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
-        cat("--approximate writes the nearest YaRN, whose angles differ by up to ",
-            significant(100 * fit.largest_error, 3), " % (pair ", fit.worst_pair, "; mean ",
-            significant(100 * fit.mean_error, 3), " %); mrrope generate runs the exact plan"));
-  }
+  unsupported_if(
+      !c.options.approximate, c,
+      why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
+      cat("--approximate writes the nearest YaRN, whose angles differ by up to ",
+          significant(100 * fit.largest_error, 3), " % (pair ", fit.worst_pair, "; mean ",
+          significant(100 * fit.mean_error, 3), " %); mrrope generate runs the exact plan"));
   d.encoding = GgufEncoding::approximate;
   d.fit = fit;
   return d;
@@ -301,10 +298,9 @@ std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
   std::vector<float> out;
   for (const double v : values) {
     const auto f = float(v);
-    if (!(f > 0) || !std::isfinite(f)) {
-      unsupported(c, cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
-                  "give smaller factors");
-    }
+    unsupported_if(!(f > 0) || !std::isfinite(f), c,
+                   cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
+                   "give smaller factors");
     out.push_back(f);
   }
   return out;
@@ -321,7 +317,8 @@ void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
   }
 }
 
-[[noreturn]] void cannot_relabel(const Architecture& from, const std::string& what) {
+void cannot_relabel_if(bool odd, const Architecture& from, const std::string& what) {
+  if (!odd) return;
   throw Error(ErrorKind::unsupported,
               cat("a file of architecture ", from.name,
                   " can be written as architecture llama, but this one ", what),
@@ -478,26 +475,24 @@ void write_export(const GgufExport& exported, bool replace, const BytesWritten& 
 }
 
 void check_relabel(const Gguf& gguf, const Model& model, const Architecture& from) {
-  if (model.geometry.rotary_dim != model.key_length || model.key_length != model.value_length) {
-    cannot_relabel(from, cat("rotates ", model.geometry.rotary_dim, " of ", model.key_length,
-                             " elements of a head, and llama rotates all"));
-  }
+  cannot_relabel_if(
+      model.geometry.rotary_dim != model.key_length || model.key_length != model.value_length, from,
+      cat("rotates ", model.geometry.rotary_dim, " of ", model.key_length,
+          " elements of a head, and llama rotates all"));
   const std::string prefix = cat(from.name, ".");
   // Keys that llama's graph reads and this one does not.
   const bool scale = gguf.first().find(prefix + "attention.scale") != nullptr;
-  if (scale && !from.has(Trait::reads_scale))
-    cannot_relabel(from, cat("has a key ", prefix, "attention.scale"));
-  if (gguf.first().integer(prefix + "expert_count", 0, 1 << 20).value_or(0) > 0) {
-    cannot_relabel(from, cat("has a key ", prefix, "expert_count"));
-  }
+  cannot_relabel_if(scale && !from.has(Trait::reads_scale), from,
+                    cat("has a key ", prefix, "attention.scale"));
+  cannot_relabel_if(gguf.first().integer(prefix + "expert_count", 0, 1 << 20).value_or(0) > 0, from,
+                    cat("has a key ", prefix, "expert_count"));
   for (const GgufPart& part : gguf.parts) {
     for (const GgufTensor& tensor : part.tensors) {
       if (is_rope_list(tensor.name)) continue;  // replaced
       const std::string name = llama_name(tensor.name, from);
-      if (!is_shared(name, from)) cannot_relabel(from, cat("has a tensor ", shown(tensor.name)));
-      if (name != tensor.name && gguf.find_tensor(name).second) {
-        cannot_relabel(from, cat("has both ", shown(tensor.name), " and ", shown(name)));
-      }
+      cannot_relabel_if(!is_shared(name, from), from, cat("has a tensor ", shown(tensor.name)));
+      cannot_relabel_if(name != tensor.name && gguf.find_tensor(name).second, from,
+                        cat("has both ", shown(tensor.name), " and ", shown(name)));
       if (!is_rotated(tensor.name)) continue;
       const std::uint64_t rows = rows_of(tensor.dims);
       const std::uint64_t heads = rotated_heads(tensor.name, rows, model);
@@ -507,12 +502,11 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
                 cat("tensor ", shown(tensor.name), " has ", tensor.dims.size(), " dimensions and ",
                     rows, " rows, not whole heads of ", head, " rows"));
       }
-      if (is_fused(tensor.name) && rows != (heads + std::uint64_t(model.kv_heads)) * head) {
-        cannot_relabel(from, cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
-      }
-      if (tensor.dims.size() == 1 && find_ggml_type(tensor.type)->block != 1) {
-        cannot_relabel(from, cat("has a quantised bias ", shown(tensor.name)));
-      }
+      cannot_relabel_if(
+          is_fused(tensor.name) && rows != (heads + std::uint64_t(model.kv_heads)) * head, from,
+          cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
+      cannot_relabel_if(tensor.dims.size() == 1 && find_ggml_type(tensor.type)->block != 1, from,
+                        cat("has a quantised bias ", shown(tensor.name)));
     }
   }
 }

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "engine/llama/local.h"
 #include "export/gguf_export.h"

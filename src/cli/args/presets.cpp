@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
-#include "mrrope/error.h"
 #include "report/paper/paper.h"
 
 // Files that are part of the program: CMake turns each into a string (mrrope_embed).

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <future>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 

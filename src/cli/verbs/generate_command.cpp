@@ -13,7 +13,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "base/files/output_file.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"

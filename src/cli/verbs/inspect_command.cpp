@@ -2,7 +2,6 @@
 // mrrope inspect: what a model is, what a longer context would take, and what to type next.
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -14,7 +13,6 @@
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 

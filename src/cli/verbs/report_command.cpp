@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -13,7 +12,6 @@
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "mrrope/error.h"
-#include "report/charts/chart.h"
 #include "report/figures.h"
 #include "report/page/html_page.h"
 #include "report/report.h"

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/interrupt.h"
@@ -13,9 +12,7 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "engine/llama/local.h"
-#include "eval/run/runner.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 #include "serve/server.h"
 
 namespace mrrope::cli {

@@ -5,14 +5,12 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "base/files/output_file.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
-#include "cli/args/options.h"
 #include "core/methods.h"
 #include "eval/text/documents.h"
 #include "formats/plan_file.h"

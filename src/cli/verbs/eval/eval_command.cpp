@@ -4,7 +4,6 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
-#include <memory>
 
 #include "base/text.h"
 #include "cli/app.h"

@@ -3,12 +3,10 @@
 // and depth.
 #include <algorithm>
 #include <iostream>
-#include <memory>
 
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/eval_options.h"
-#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
