@@ -12,6 +12,11 @@
 #include "core/methods.h"
 #include "mrrope/version.h"
 
+// Part of the program: CMake turns cli/completion.bash into a string (mrrope_embed).
+namespace mrrope::embedded {
+extern const char* const completion_bash;
+}  // namespace mrrope::embedded
+
 namespace mrrope::cli {
 
 namespace {
@@ -303,42 +308,8 @@ std::string bash_paths(const CLI::App& app, const std::string& path) {
 
 // The shell splits words at ':' and '=', so elastic:pro and --ctx=8k arrive in three parts.
 std::string bash(const CLI::App& app) {
-  return cat(R"(# bash completion for mrrope
-_mrrope() {
-  local word="${COMP_WORDS[COMP_CWORD]}" at=$((COMP_CWORD - 1)) path= words= files= takes= grows= i
-  if [[ "$word" == [:=] ]]; then word=; else [[ "${COMP_WORDS[at]}" == [:=] ]] && ((at--)); fi
-  [[ "${COMP_WORDS[at]}" == @(elastic|far) ]] && { ((at--)); grows=yes; }
-  local flag="${COMP_WORDS[at]}"
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "${path:+$path }${COMP_WORDS[i]}" in
-      )",
-             bash_paths(app, ""), R"() path="${path:+$path }${COMP_WORDS[i]}" ;;
-    esac
-  done
-  case "$path" in
-)",
-             bash_cases(app, ""), R"(  esac
-  case "$takes" in
-    some) COMPREPLY=() ;;
-    files) COMPREPLY=($(compgen -f -- "$word")) ;;
-    folders) COMPREPLY=($(compgen -d -- "$word")) ;;
-    words*) COMPREPLY=($(compgen -W "${takes#words }" -- "$word")) ;;
-    list*)
-      local before= list="${takes#list }"
-      [[ -n "$grows" ]] && list="${list%% + *}"
-      list="${list/ + / }"
-      [[ "$word" == *,* ]] && before="${word%,*},"
-      COMPREPLY=($(compgen -P "$before" -W "$list" -- "${word##*,}")) ;;
-    *)
-      if [[ "$word" == -* || -z "$files" ]]; then
-        COMPREPLY=($(compgen -W "$words" -- "$word"))
-      else
-        COMPREPLY=($(compgen -f -- "$word"))
-      fi ;;
-  esac
-}
-complete -o filenames -F _mrrope mrrope
-)");
+  return replaced(replaced(embedded::completion_bash, "PATHS", bash_paths(app, "")),
+                  "    # CASES\n", bash_cases(app, ""));
 }
 
 // ---- zsh --------------------------------------------------------------------------------------

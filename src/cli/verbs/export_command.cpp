@@ -7,6 +7,7 @@
 #include <cmath>
 #include <future>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -195,25 +196,16 @@ void print(const exporting::GgufExport& e, const Job& job,
 }
 
 // Shows bytes written, with rate and time left; stops on Ctrl-C.
-class WriteProgress {
- public:
-  explicit WriteProgress(std::uint64_t total)
-      : progress_(eval::stderr_writer(), eval::stderr_is_terminal()) {
-    progress_.start(static_cast<std::int64_t>(total >> 20), 0, "MiB");
-    progress_.label("writing");
-  }
-  void advance(std::uint64_t bytes) {
+BytesWritten shown_by(eval::Progress& progress, std::uint64_t total) {
+  progress.start(std::int64_t(total >> 20), 0, "MiB");
+  progress.label("writing");
+  return [&progress, rest = std::make_shared<std::uint64_t>(0)](std::uint64_t bytes) {
     if (interrupt_requested()) interrupted();
-    rest_ += bytes;
-    progress_.advance(static_cast<std::int64_t>(rest_ >> 20));
-    rest_ &= (std::uint64_t{1} << 20) - 1;
-  }
-  void finish() { progress_.finish(); }
-
- private:
-  eval::Progress progress_;
-  std::uint64_t rest_ = 0;
-};
+    *rest += bytes;
+    progress.advance(std::int64_t(*rest >> 20));
+    *rest &= (std::uint64_t{1} << 20) - 1;
+  };
+}
 
 // Runs the proof of an output that is staged for `out`. libllama and Python do not return for
 // minutes, so Ctrl-C ends the process from here, after removing what was staged.
@@ -265,7 +257,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   std::uint64_t total = 0;
   for (const GgufFileOut& file : exported.files) total += file.size();
   catch_interrupts();
-  WriteProgress writing(total);
+  eval::Progress writing(eval::stderr_writer(), eval::stderr_is_terminal());
   std::optional<proof::GgufProof> proof;
   const auto verify = [&](Staging& staging, const exporting::GgufExport& staged) {
     writing.finish();
@@ -279,8 +271,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
     });
     progress.finish();
   };
-  write_export(
-      exported, flags.force, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
+  write_export(exported, flags.force, shown_by(writing, total), verify);
   if (!flags.json) return print(exported, job, proof);
   std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
 }
@@ -302,7 +293,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   proof::HuggingFaceProof proof;
   proof.why = "--verify off";
   catch_interrupts();
-  WriteProgress writing(bytes_to_copy(job.model, options));
+  eval::Progress writing(eval::stderr_writer(), eval::stderr_is_terminal());
   const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
     writing.finish();
     if (for_plugin) proof.why = "it does not read rope_type mrrope";
@@ -311,8 +302,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
     run_interruptibly(staging, flags.out,
                       [&] { proof = proof::prove_huggingface(folder, job.plan); });
   };
-  export_huggingface(
-      job.model, job.plan, options, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
+  export_huggingface(job.model, job.plan, options,
+                     shown_by(writing, bytes_to_copy(job.model, options)), verify);
   const std::string caveat =
       exporting::hf_caveat(nlohmann::ordered_json::parse(
                                read_json(exporting::hf_folder(job.model) / "config.json").dump()),

@@ -273,8 +273,9 @@ void run_distance(const TheoryFlags& flags) {
 // "2..64": every whole number from the first to the last.
 std::vector<double> parse_scales(const std::string& text) {
   constexpr int kMost = 256;
-  const auto bad = [&](const std::string& why) {
-    refuse(cat("--scale ", text, ": ", why), "write a range of whole numbers such as 2..64");
+  const auto check = [&](bool good, const std::string& why) {
+    refuse_if(!good, cat("--scale ", text, ": ", why),
+              "write a range of whole numbers such as 2..64");
   };
   int ends[2] = {0, 0};
   const std::size_t dots = text.find("..");
@@ -282,15 +283,14 @@ std::vector<double> parse_scales(const std::string& text) {
     const std::string part = last ? text.substr(dots + 2) : text.substr(0, dots);
     const auto [end, error] =
         std::from_chars(part.data(), part.data() + part.size(), ends[last ? 1 : 0]);
-    if (error != std::errc() || end != part.data() + part.size()) {
-      bad(cat("'", part, "' is not a whole number"));
-    }
+    check(error == std::errc() && end == part.data() + part.size(),
+          cat("'", part, "' is not a whole number"));
   }
   const auto [first, last] = ends;
-  if (first < 1) bad(cat("a scale of ", first, " is below 1"));
-  if (last <= first) bad(cat(last, " does not come after ", first));
-  if (last > 65536) bad(cat("a scale of ", last, " is above 65536"));
-  if (last - first >= kMost) bad(cat(last - first + 1, " scales are more than ", kMost));
+  check(first >= 1, cat("a scale of ", first, " is below 1"));
+  check(last > first, cat(last, " does not come after ", first));
+  check(last <= 65536, cat("a scale of ", last, " is above 65536"));
+  check(last - first < kMost, cat(last - first + 1, " scales are more than ", kMost));
   std::vector<double> scales;
   for (int scale = first; scale <= last; ++scale) scales.push_back(scale);
   return scales;
