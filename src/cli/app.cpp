@@ -52,13 +52,10 @@ void take_lists_one_by_one(CLI::App& app) {
 
 // The first example of a footer, with its continuation lines.
 std::string first_example(const std::string& footer) {
-  const std::string head = "Examples:\n";
-  const std::size_t start = footer.find(head);
-  if (start == std::string::npos) return {};
-  std::size_t end = footer.find('\n', start + head.size());
+  const std::size_t start = std::strlen("Examples:\n");
+  std::size_t end = footer.find('\n', start);
   while (end != std::string::npos && footer[end - 1] == '\\') end = footer.find('\n', end + 1);
-  const std::size_t from = start + head.size();
-  return footer.substr(from, end == std::string::npos ? end : end - from) + "\n";
+  return footer.substr(start, end - start) + "\n";
 }
 
 // A verb that only has verbs below it shows the first example of each.

@@ -95,15 +95,6 @@ void write_text(const fs::path& path, const std::string& text) {
   file.finish();
 }
 
-void copy_whole(const fs::path& from, const fs::path& to,
-                const std::function<void(std::uint64_t)>& progress) {
-  const Source source = Source::open(from);
-  OutputFile file(to);
-  file.on_bytes = progress;
-  file.copy(source, 0, source.size());
-  file.finish();
-}
-
 // ---- the input --------------------------------------------------------------------------------
 
 // The files that are linked or copied: everything in the folder except what is written from
@@ -240,7 +231,11 @@ void write_folder(const fs::path& from, const fs::path& to, const ordered_json& 
     const fs::path name = file.filename();
     record["files"][name.string()] = options.copy ? "copied" : "linked";
     if (options.copy) {
-      copy_whole(file, to / name, progress);
+      const Source source = Source::open(file);
+      OutputFile copy(to / name);
+      copy.on_bytes = progress;
+      copy.copy(source, 0, source.size());
+      copy.finish();
       continue;
     }
     // A cache of the hub holds links of its own: link to the file at their end.
@@ -278,14 +273,6 @@ ordered_json longrope_parameters(const Plan& plan, std::int64_t length, std::int
           {"original_max_position_embeddings", original},
           {"short_factor", factors},
           {"long_factor", factors}};
-}
-
-ordered_json plugin_parameters(const Plan& plan) {
-  return {{"rope_type", "mrrope"},
-          {"rope_theta", plan.geometry().base},
-          {"attention_factor", total_attention_scale(plan)},
-          {"original_max_position_embeddings", plan.geometry().train_length},
-          {"factors", total_factors(plan)}};
 }
 
 ordered_json native_parameters(const Plan& plan) {
@@ -338,7 +325,12 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   if (options.native) {
     rope = native_parameters(plan);
   } else if (options.dialect == Dialect::mrrope) {
-    rope = plugin_parameters(plan);
+    // As python/mrrope/_vllm.py reads it.
+    rope = {{"rope_type", "mrrope"},
+            {"rope_theta", plan.geometry().base},
+            {"attention_factor", total_attention_scale(plan)},
+            {"original_max_position_embeddings", plan.geometry().train_length},
+            {"factors", total_factors(plan)}};
   } else {
     rope = longrope_parameters(plan, options.length, plan.geometry().train_length);
   }

@@ -44,8 +44,6 @@ double total_attention_scale(const Plan& plan);
 // `original` is the window it declares.
 nlohmann::ordered_json longrope_parameters(const Plan& plan, std::int64_t length,
                                            std::int64_t original);
-// The same as python/mrrope/_vllm.py reads it.
-nlohmann::ordered_json plugin_parameters(const Plan& plan);
 // By name. Throws Error (usage) if readers have no name for the plan.
 nlohmann::ordered_json native_parameters(const Plan& plan);
 

@@ -34,6 +34,17 @@ std::string list_text(const std::string& text) {
   return list.dump();
 }
 
+// Throws Error (usage) for flags that change the plan of a method, where there are only files.
+void refuse_without_method(const ExtensionFlags& flags) {
+  std::string flag = flags.scale ? "--scale" : "";
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    if (!flags.parameters[i].empty()) flag = flag_name(parameters()[i]);
+  }
+  if (flag.empty()) return;
+  refuse(cat(flag, " does not change a plan file, which has its own numbers"),
+         cat("leave it out, or make a plan with --method and ", flag));
+}
+
 // Whether --plan names a model file or folder instead of a plan file.
 bool is_model(const std::filesystem::path& path) {
   std::error_code error;
@@ -137,30 +148,24 @@ bool given(const SubjectFlags& flags) {
          flags.replace_scaling;
 }
 
-Subject resolve(const SubjectFlags& flags) {
-  Subject subject;
-  if (!flags.model.empty()) {
-    refuse_if(flags.rotary_dim || flags.base, "a model file states its own rotary_dim and base",
-              "remove --rotary-dim and --rope-freq-base, or remove the model");
-    subject.model = read_model(flags.model, flags.replace_scaling);
-    subject.geometry = subject.model->geometry;
-  } else {
-    refuse_if(!flags.rotary_dim || !flags.base || flags.train_ctx.empty(), "no model given",
-              "give a GGUF file or a Hugging Face folder; plan and theory also take "
-              "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
-    subject.geometry.rotary_dim = *flags.rotary_dim;
-    subject.geometry.base = *flags.base;
-  }
-  if (!flags.train_ctx.empty()) subject.geometry.train_length = parse_length(flags.train_ctx);
-  validate(subject.geometry);
-  return subject;
-}
-
 Model model_of(const SubjectFlags& flags) {
   refuse_if(flags.model.empty(), "no model given", "give a GGUF file or a Hugging Face folder");
-  Subject subject = resolve(flags);
-  subject.model->geometry = subject.geometry;
-  return *subject.model;
+  refuse_if(flags.rotary_dim || flags.base, "a model file states its own rotary_dim and base",
+            "remove --rotary-dim and --rope-freq-base, or remove the model");
+  Model model = read_model(flags.model, flags.replace_scaling);
+  if (!flags.train_ctx.empty()) model.geometry.train_length = parse_length(flags.train_ctx);
+  validate(model.geometry);
+  return model;
+}
+
+Geometry resolve(const SubjectFlags& flags) {
+  if (!flags.model.empty()) return model_of(flags).geometry;
+  refuse_if(!flags.rotary_dim || !flags.base || flags.train_ctx.empty(), "no model given",
+            "give a GGUF file or a Hugging Face folder; plan and theory also take "
+            "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
+  const Geometry geometry{*flags.rotary_dim, *flags.base, parse_length(flags.train_ctx)};
+  validate(geometry);
+  return geometry;
 }
 
 std::vector<std::string> method_names() {
@@ -223,16 +228,6 @@ std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
   return out;
 }
 
-void refuse_without_method(const ExtensionFlags& flags) {
-  std::string flag = flags.scale ? "--scale" : "";
-  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
-    if (!flags.parameters[i].empty()) flag = flag_name(parameters()[i]);
-  }
-  if (flag.empty()) return;
-  refuse(cat(flag, " does not change a plan file, which has its own numbers"),
-         cat("leave it out, or make a plan with --method and ", flag));
-}
-
 void check_reach(const ExtensionFlags& flags) {
   if (flags.ctx.empty()) return;
   for (const MethodSpec& method : method_specs(flags)) {
@@ -280,10 +275,6 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
 Ladder up_to(const Ladder& ladder, std::int64_t length) {
   return ladder.growth() == Growth::none ? make_ladder(ladder.rungs().front().plan, length)
                                          : ladder;
-}
-
-std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder) {
-  return flags.ctx.empty() ? ladder.longest() : parse_length(flags.ctx);
 }
 
 std::string geometry_words(const SubjectFlags& flags) {
@@ -339,7 +330,7 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
             "give one --method or one --plan");
   const Candidate& c = candidates.front();
   const bool ours = is_auto(c.method.name);
-  const std::int64_t ctx = length_asked_for(flags, c.ladder);
+  const std::int64_t ctx = flags.ctx.empty() ? c.ladder.longest() : parse_length(flags.ctx);
   return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
 }
 

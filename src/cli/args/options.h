@@ -70,14 +70,10 @@ struct SubjectFlags {
 enum class Takes { model, model_or_geometry };
 void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes = Takes::model);
 
-struct Subject {
-  std::optional<Model> model;
-  Geometry geometry;
-};
 bool given(const SubjectFlags& flags);
-Subject resolve(const SubjectFlags& flags);
-// The model with its geometry. Throws Error (usage) where none is given.
+// The model, and the geometry of it or of the flags. Throw Error (usage) where there is none.
 Model model_of(const SubjectFlags& flags);
+Geometry resolve(const SubjectFlags& flags);
 
 // The methods, and how far they reach.
 struct ExtensionFlags {
@@ -119,15 +115,8 @@ void check_reach(const ExtensionFlags& flags);
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);
 
-// Throws Error (usage) for flags that change the plan of a method, where there are only files.
-void refuse_without_method(const ExtensionFlags& flags);
-
 // The ladder, with the only rung of a static method up to `length`.
 Ladder up_to(const Ladder& ladder, std::int64_t length);
-
-// --ctx; without it how many tokens the ladder was made for. Headroom is extra scale, not
-// extra length.
-std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder);
 
 // The flags that give the geometry of a model file again: " --train-ctx 512", or nothing.
 std::string geometry_words(const SubjectFlags& flags);

@@ -101,7 +101,10 @@ Job resolve_job(ExportFlags& flags) {
   const Extension& e = plan.extension();
   const std::int64_t reach =
       std::max(e.length, std::int64_t(std::llround(e.scale * double(window))));
-  const std::int64_t length = length_asked_for(flags.extension, candidates.front().ladder);
+  // Headroom is extra scale, not extra length.
+  const std::string& asked = flags.extension.ctx;
+  const std::int64_t length =
+      asked.empty() ? candidates.front().ladder.longest() : parse_length(asked);
   if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }

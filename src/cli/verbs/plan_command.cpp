@@ -2,6 +2,7 @@
 // mrrope plan: the numbers of one or more extensions, as a table, JSON, CSV or a plan file.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <numbers>
@@ -48,36 +49,37 @@ std::string plan_line(const Candidate& c) {
              ", attention scale ", fixed(plan.attention_scale(), 4));
 }
 
-// Pair, wavelength and turns belong to the model; the other columns to the plan.
-std::vector<std::string> pair_cells(const Plan& plan, int pair) {
-  const double theta = plan.theta()[pair] * plan.factor()[pair];
-  return {cat(pair), significant(2 * std::numbers::pi / theta, 6),
-          significant(double(plan.geometry().train_length) * theta / (2 * std::numbers::pi), 4)};
+// Pair, wavelength and turns, which belong to the model, and columns of plans.
+std::vector<TextRow> pair_table(const Plan& plan, TextRow titles,
+                                const std::function<TextRow(int pair)>& columns) {
+  titles.insert(titles.begin(), {"pair", "wavelength", "turns"});
+  std::vector<TextRow> table = {titles};
+  for (int i = 0; i < pair_count(plan.geometry()); ++i) {
+    const double theta = plan.theta()[i] * plan.factor()[i];
+    const double turns = double(plan.geometry().train_length) * theta / (2 * std::numbers::pi);
+    table.push_back(columns(i));
+    table.back().insert(table.back().begin(), {cat(i), significant(2 * std::numbers::pi / theta, 6),
+                                               significant(turns, 4)});
+  }
+  return table;
 }
 
 std::vector<TextRow> one_plan(const Plan& plan) {
-  std::vector<TextRow> table = {{"pair", "wavelength", "turns", "lambda", "factor", "region"}};
   const std::vector<double> lambda = plan.lambda();
-  for (int i = 0; i < pair_count(plan.geometry()); ++i) {
-    std::vector<std::string> row = pair_cells(plan, i);
-    row.push_back(std::size_t(i) < lambda.size() ? fixed(lambda[i], 6) : "");
-    row.push_back(fixed(plan.factor()[i], 6));
-    row.push_back(region(plan, i));
-    table.push_back(row);
-  }
-  return table;
+  return pair_table(plan, {"lambda", "factor", "region"}, [&](int i) -> TextRow {
+    return {std::size_t(i) < lambda.size() ? fixed(lambda[i], 6) : "", fixed(plan.factor()[i], 6),
+            region(plan, i)};
+  });
 }
 
 std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
-  std::vector<TextRow> table = {{"pair", "wavelength", "turns"}};
-  for (const Candidate& c : candidates) table[0].push_back(c.name);
-  const Plan& first = candidates.front().plan();
-  for (int i = 0; i < pair_count(first.geometry()); ++i) {
-    std::vector<std::string> row = pair_cells(first, i);
+  TextRow names;
+  for (const Candidate& c : candidates) names.push_back(c.name);
+  return pair_table(candidates.front().plan(), names, [&](int i) {
+    TextRow row;
     for (const Candidate& c : candidates) row.push_back(fixed(c.plan().factor()[i], 6));
-    table.push_back(row);
-  }
-  return table;
+    return row;
+  });
 }
 
 std::vector<TextRow> rungs_of(const Ladder& ladder) {
@@ -122,21 +124,16 @@ void check_same_model(const std::vector<Candidate>& candidates,
 }
 
 void print_difference(const Candidate& a, const Candidate& b) {
-  std::vector<TextRow> table = {{"pair", "wavelength", "turns", a.name, b.name, "ratio"}};
   double largest = 1;
   int where = 0;
   int differ = 0;
-  for (int i = 0; i < pair_count(a.plan().geometry()); ++i) {
+  const auto table = pair_table(a.plan(), {a.name, b.name, "ratio"}, [&](int i) -> TextRow {
     // Of the angles, so that plans on top of different trained factors compare too.
     const double ratio = a.plan().theta()[i] / b.plan().theta()[i];
     if (ratio != 1) ++differ;
     if (std::abs(std::log(ratio)) > std::abs(std::log(largest))) largest = ratio, where = i;
-    std::vector<std::string> row = pair_cells(a.plan(), i);
-    row.push_back(fixed(a.plan().factor()[i], 6));
-    row.push_back(fixed(b.plan().factor()[i], 6));
-    row.push_back(significant(ratio, 6));
-    table.push_back(row);
-  }
+    return {fixed(a.plan().factor()[i], 6), fixed(b.plan().factor()[i], 6), significant(ratio, 6)};
+  });
   const double temperature = b.plan().attention_scale() / a.plan().attention_scale();
   std::cout << aligned(table, {}) << "\n";
   if (differ == 0) {
@@ -184,14 +181,12 @@ void print_tables(const std::vector<Candidate>& candidates) {
 
 void run_plan(const PlanFlags& flags) {
   const ExtensionFlags& e = flags.extension;
-  if (e.methods.empty() && !e.plan_files.empty()) {
-    refuse_without_method(e);
-    refuse_if(!e.ctx.empty(), "--ctx does not change a plan file, which has its own numbers",
-              "leave it out, or make a plan with --method and --ctx");
-  }
+  refuse_if(e.methods.empty() && !e.plan_files.empty() && !e.ctx.empty(),
+            "--ctx does not change a plan file, which has its own numbers",
+            "leave it out, or make a plan with --method and --ctx");
   check_reach(e);
   std::optional<Geometry> geometry;
-  if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
+  if (given(flags.subject)) geometry = resolve(flags.subject);
   std::vector<Candidate> candidates = resolve(e, geometry);
   note_auto(candidates);
   refuse_if(candidates.empty(), "no method or plan given",

@@ -81,7 +81,7 @@ Geometry theory_geometry(const TheoryFlags& theory) {
       return geometry;
     }
   }
-  return resolve(flags).geometry;
+  return resolve(flags);
 }
 
 // What --method and --plan give at --scale or --ctx; where those are not given, of these methods
