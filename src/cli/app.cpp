@@ -130,12 +130,10 @@ std::map<int, std::string> last_words;  // by signal
 // A crash says which signal it was and, if it was an instruction that the processor does not have,
 // what to type.
 void explain_crashes() {
-  const std::map<int, const char*> names = {{SIGILL, "SIGILL"},
-                                            {SIGSEGV, "SIGSEGV"},
-                                            {SIGBUS, "SIGBUS"},
-                                            {SIGFPE, "SIGFPE"},
-                                            {SIGABRT, "SIGABRT"}};
-  for (const auto& [signal, name] : names) {
+  using Named = std::pair<int, const char*>;
+  for (const auto& [signal, name] :
+       {Named{SIGILL, "SIGILL"}, Named{SIGSEGV, "SIGSEGV"}, Named{SIGBUS, "SIGBUS"},
+        Named{SIGFPE, "SIGFPE"}, Named{SIGABRT, "SIGABRT"}}) {
     struct sigaction current {};
     sigaction(signal, nullptr, &current);
     if (current.sa_handler != SIG_DFL) continue;  // a sanitizer says more
@@ -263,13 +261,12 @@ int run(int argc, char** argv) {
       return 0;
     }
     arguments = with_preset(app, arguments);
-    if (chosen_preset() != nullptr &&
-        std::any_of(arguments.begin(), arguments.end(),
-                    [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+    const auto typed = [&](const char* word) { return std::ranges::count(arguments, word) > 0; };
+    if (chosen_preset() != nullptr && (typed("--help") || typed("-h"))) {
       std::cout << preset_help(*chosen_preset());
       return 0;
     }
-    if (std::find(arguments.begin(), arguments.end(), "-h") != arguments.end()) {
+    if (typed("-h")) {
       std::cout << help_text(verb_of(app, arguments), Detail::daily);
       return 0;
     }

@@ -384,10 +384,6 @@ std::string fish_verb(const CLI::App& app, const std::string& seen) {
   return out;
 }
 
-std::string fish(const CLI::App& app) {
-  return "# fish completion for mrrope\n" + fish_verb(app, "");
-}
-
 }  // namespace
 
 std::string path_of(const CLI::App& verb) {
@@ -451,7 +447,7 @@ const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& wor
 std::string generate(const CLI::App& app, const std::string& what) {
   if (what == "bash") return bash(app);
   if (what == "zsh") return zsh(app);
-  if (what == "fish") return fish(app);
+  if (what == "fish") return "# fish completion for mrrope\n" + fish_verb(app, "");
   if (what == "markdown") return markdown(app, "mrrope", "#");
   return man(app);
 }

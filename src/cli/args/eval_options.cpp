@@ -66,9 +66,8 @@ void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
     refuse("no context length given", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
   for (const std::int64_t length : job.lengths) {
-    if (length >= 2) continue;
-    refuse(cat("length ", length, " leaves no token to score"),
-           "give --lengths of 2 tokens or more");
+    refuse_if(length < 2, cat("length ", length, " leaves no token to score"),
+              "give --lengths of 2 tokens or more");
   }
   if (job.lengths.empty()) job.lengths = default_lengths(window > 0 ? window : job.ctx, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
