@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/engines.h"
-
 #include <cmath>
 #include <optional>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "export/gguf_export.h"
-#include "export/hf_export.h"
+#include "export/export.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 

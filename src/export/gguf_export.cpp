@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/gguf_export.h"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <regex>
 
-#include "base/files/output_file.h"
 #include "base/text.h"
 #include "core/methods.h"
+#include "export/export.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "export/gguf_export.h"
+#include "export/export.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
-#include "export/hf_export.h"
+#include "export/export.h"
 
 namespace mrrope::proof {
 

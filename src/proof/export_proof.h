@@ -8,7 +8,7 @@
 #include <string>
 
 #include "engine/llama/local.h"
-#include "export/gguf_export.h"
+#include "export/export.h"
 #include "mrrope/model.h"
 
 namespace mrrope::proof {

@@ -164,14 +164,14 @@ OpenModel open_model(EvalJob& job) {
     if (m.ladder) ladders.push_back(&*m.ladder);
   }
   if (!job.served()) {
-    OpenModel model{open_checked(job.model, job.engine, ladders, job.places), nullptr};
+    OpenModel model{engine::open_checked(job.model, job.engine, ladders, job.places), nullptr};
     for (auto& [index, choice] : job.automatic) {
       use(*model.local, choice);
       job.methods[index].ladder = choice.ladder;
     }
     return model;
   }
-  check_before_loading(job.model, {}, job.places);
+  engine::check_before_loading(job.model, {}, job.places);
   auto model = open_remote(job.remote);
   refuse_if(job.longest > model->context_length(),
             cat("the server accepts ", model->context_length(), " tokens per request, and ",
@@ -237,9 +237,9 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
   if (target.timelines() == nullptr) return;
   print_memory(job.model, job.engine);
   target.timelines()->use(*job.methods.front().ladder);
-  const ReadingSpeed speed =
-      measure_speed(*target.timelines(), job.model, job.methods.front().ladder->longest(), note);
-  std::cout << time_text(speed, passes, ending)
+  const engine::ReadingSpeed speed = engine::measure_speed(
+      *target.timelines(), job.model, job.methods.front().ladder->longest(), note);
+  std::cout << engine::time_text(speed, passes, ending)
             << "\nfor less, give fewer --method, --lengths, --documents or --samples\n";
 }
 

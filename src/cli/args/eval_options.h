@@ -45,7 +45,7 @@ struct EvalJob {
   std::int64_t longest = 0;
   std::vector<eval::MethodUnderTest> methods;
   std::map<std::size_t, LadderChoice> automatic;  // which of the methods are auto
-  Places places;                                  // a task adds what it reads
+  engine::Places places;                          // a task adds what it reads
   engine::RemoteOptions remote;
   bool served() const noexcept { return !remote.url.empty(); }
 };

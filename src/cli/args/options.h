@@ -147,13 +147,4 @@ void use(TimelineModel& model, LadderChoice& choice);
 // For --dry-run: prints the memory that the model needs. Throws Error (failed) if it does not fit.
 void print_memory(const Model& model, const engine::LocalOptions& options);
 
-using engine::check_before_loading;
-using engine::measure_speed;
-using engine::open_checked;
-using engine::Places;
-using engine::reading_speed;
-using engine::ReadingSpeed;
-using engine::seconds_to_read;
-using engine::time_text;
-
 }  // namespace mrrope::cli

@@ -182,28 +182,20 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
 
   // The preset's verbs may be typed as well, but no others.
   const std::vector<std::string> own = words_of(in_use->command);
-  std::vector<std::string> out;
-  const CLI::App* verb = &app;
-  std::size_t same = 0;
-  while (out.size() < own.size()) {
-    const CLI::App* next = below(*verb, own[out.size()]);
-    if (next == nullptr) break;
-    if (same < typed.size() && same == out.size()) {
-      if (typed[same] == own[same]) {
-        ++same;
-      } else if (below(*verb, typed[same])) {
-        std::string path;
-        for (std::size_t i = 0; i < own.size() && !is_flag(own[i]); ++i) path += " " + own[i];
-        refuse(cat("preset ", in_use->name, " runs mrrope", path, ", not ", typed[same]),
-               cat("type: mrrope --preset ", in_use->name, " MODEL"));
-      }
-    }
-    out.push_back(own[out.size()]);
-    verb = next;
+  const CLI::App& verb = verb_of(app, own);
+  std::vector<std::string> out = words_of(verb_words(verb));
+  const std::size_t same = common_prefix(typed, out);
+  const auto first = typed.begin() + std::ptrdiff_t(same);
+  if (same < out.size() && first != typed.end() &&
+      below(verb_of(app, {typed.begin(), first}), *first)) {
+    std::string path;
+    for (std::size_t i = 0; i < own.size() && !is_flag(own[i]); ++i) path += " " + own[i];
+    refuse(cat("preset ", in_use->name, " runs mrrope", path, ", not ", *first),
+           cat("type: mrrope --preset ", in_use->name, " MODEL"));
   }
-  typed = with_current_flags(verb_words(*verb), typed);
+  typed = with_current_flags(verb_words(verb), typed);
   std::size_t flags = out.size();
-  const bool other_model = names_model(*verb, typed, same);
+  const bool other_model = names_model(verb, typed, same);
   for (; flags < own.size() && !is_flag(own[flags]); ++flags) {
     if (!other_model) out.push_back(own[flags]);  // the preset's model
   }
@@ -226,13 +218,12 @@ std::string preset_table(const nlohmann::ordered_json& run, const eval::ResultTa
   if (table == nullptr || !table->contains("rows")) return {};
   const report::RunRecord record = report::record_of(run, results);
   const report::DataTable compared = report::compared_with_table(*table, {&record});
-  std::vector<TextRow> rows = {compared.header};
-  rows.insert(rows.end(), compared.rows.begin(), compared.rows.end());
-  rows[0] = {""};
+  std::vector<TextRow> rows = {{""}};
   rows[0].insert(rows[0].end(), compared.header.begin() + 2, compared.header.end());
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    rows[i][1] = cat(rows[i][0], ", ", rows[i][1]);
-    rows[i].erase(rows[i].begin());
+  for (TextRow row : compared.rows) {
+    row[1] = cat(row[0], ", ", row[1]);
+    row.erase(row.begin());
+    rows.push_back(row);
   }
   return cat("\nCompared with the paper (", compared.caption, "):\n",
              aligned(rows, {0, rows[0].size() - 1}));

@@ -112,7 +112,7 @@ void run_demo(const DemoFlags& flags) {
   engine.threads = flags.threads;
   engine.timelines = 8;
   const std::string texts_folder = (home / "data" / "texts").string();
-  const auto model = open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
+  const auto model = engine::open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
   const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads up to "
             << ctx

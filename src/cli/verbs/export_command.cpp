@@ -18,9 +18,7 @@
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "eval/run/runner.h"
-#include "export/engines.h"
-#include "export/gguf_export.h"
-#include "export/hf_export.h"
+#include "export/export.h"
 #include "mrrope/error.h"
 #include "proof/export_proof.h"
 

@@ -242,7 +242,7 @@ void run_generate(GenerateFlags flags) {
   engine::LocalOptions engine = flags.engine;
   engine.context = choice.ctx;
   engine.timelines = 1;
-  Places places;
+  engine::Places places;
   engine::SessionOwner owner{{}, {}, engine.type_k, engine.type_v};
   if (!flags.session.empty()) {
     places.writes = {flags.session};
@@ -251,19 +251,19 @@ void run_generate(GenerateFlags flags) {
     if (engine::session_exists(flags.session)) check_session(flags.session, owner);
   }
   if (flags.dry_run) {
-    check_before_loading(facts, {&choice.ladder}, places);
+    engine::check_before_loading(facts, {&choice.ladder}, places);
     print_memory(facts, engine);
     if (prompt.empty()) return;
     note("loading the model, to count the tokens of the prompt and to time it");
   }
-  const auto model = open_checked(facts, engine, {&choice.ladder}, places);
+  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
   if (flags.dry_run) {
     const auto tokens = std::int64_t(model->tokenize(prompt, true, true).size());
     std::cout << tokens << " tokens to read, up to " << flags.generate.max_tokens << " to write\n"
-              << time_text(measure_speed(*model, facts, ladder.longest(), note), {tokens},
-                           " to read them")
+              << engine::time_text(engine::measure_speed(*model, facts, ladder.longest(), note),
+                                   {tokens}, " to read them")
               << "\n";
     return;
   }

@@ -9,7 +9,7 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
-#include "export/engines.h"
+#include "export/export.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
 #include "formats/plan_file.h"

@@ -110,16 +110,16 @@ void run_serve(ServeFlags flags) {
               "remove --kv-unified, or give a --method that does not grow");
     server.slot_folder = std::filesystem::canonical(*flags.slot_folder);
   }
-  const Places places{{}, {flags.slot_folder.value_or("")}};
+  const engine::Places places{{}, {flags.slot_folder.value_or("")}};
   if (flags.dry_run) {
     std::cout << server.parallel << " conversations of " << ctx
               << (engine.unified ? " tokens together\n" : " tokens each\n");
-    check_before_loading(facts, {&choice.ladder}, places);
+    engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_memory(facts, engine);
   }
 
   serve::Listener listener = serve::listen_on(server);
-  const auto model = open_checked(facts, engine, {&choice.ladder}, places);
+  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
   if (engine.unified) server.pool = server.context;

@@ -203,7 +203,7 @@ void run_attention(const TheoryFlags& flags) {
   const std::int64_t tokens = flags.length.empty() ? std::min<std::int64_t>(1024, g.train_length)
                                                    : parse_length(flags.length);
   const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
-  check_before_loading(model, {}, {flags.text, {}, flags.out});
+  engine::check_before_loading(model, {}, {flags.text, {}, flags.out});
   if (tokens > g.train_length) {
     return print_theory(flags, as_it_runs(flags, model, tokens, request));
   }

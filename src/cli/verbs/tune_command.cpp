@@ -93,11 +93,11 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
               << 10 * *needles_per_depth << " needles each: about " << proof << " tokens\n";
   }
   print_memory(facts, engine);
-  const ReadingSpeed speed = measure_speed(model, facts, ctx, note);
+  const engine::ReadingSpeed speed = engine::measure_speed(model, facts, ctx, note);
   const auto minutes = [&](double tokens) {
-    return duration_text(tokens / double(ctx) * seconds_to_read(speed, {ctx}));
+    return duration_text(tokens / double(ctx) * engine::seconds_to_read(speed, {ctx}));
   };
-  std::cout << "a pass over one text takes " << time_text(speed, {ctx}) << "\nabout "
+  std::cout << "a pass over one text takes " << engine::time_text(speed, {ctx}) << "\nabout "
             << minutes(search) << " to search";
   if (needles_per_depth) std::cout << ", " << minutes(double(proof)) << " to prove";
   std::cout << "\nfor less, give a smaller --budget, or fewer --documents"
@@ -123,8 +123,8 @@ void run_tune(const TuneFlags& flags) {
   if (flags.dry_run) note("loading the model, to count tokens and to time it");
   for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
   // The search's folder may make the parents of the plan file.
-  const auto model =
-      open_checked(facts, engine, {}, {texts, {home.string(), folder_of(flags.out).string()}});
+  const auto model = engine::open_checked(facts, engine, {},
+                                          {texts, {home.string(), folder_of(flags.out).string()}});
   const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
   for (const std::string& line : read.notes()) note(line);
   const tune::Split split =
