@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/args/eval_options.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
 #include "eval/run/run_folder.h"

@@ -17,7 +17,6 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
-#include "eval/run/runner.h"
 #include "export/export.h"
 #include "mrrope/error.h"
 #include "proof/export_proof.h"
@@ -281,14 +280,10 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   const bool no_verify = flags.verify == "off";
   const std::string dialect = flags.to == "hf" ? "v5" : flags.to.substr(3);
   const bool for_plugin = flags.to == "hf-mrrope";
-  const exporting::HfOptions options{flags.out,
-                                     job.length,
-                                     for_plugin            ? exporting::Dialect::mrrope
-                                     : flags.to == "hf-v4" ? exporting::Dialect::v4
-                                                           : exporting::Dialect::v5,
-                                     flags.native,
-                                     flags.copy,
-                                     flags.force};
+  using exporting::Dialect;
+  const Dialect form = for_plugin ? Dialect::mrrope : dialect == "v4" ? Dialect::v4 : Dialect::v5;
+  const exporting::HfOptions options{flags.out,    job.length, form,
+                                     flags.native, flags.copy, flags.force};
   refuse_if(for_plugin && flags.native, "--native names a method, and --to hf-mrrope lists factors",
             "remove one of them");
   proof::HuggingFaceProof proof;
@@ -367,9 +362,9 @@ void refuse_flags_of_others(const CLI::App& verb, const std::string& target) {
       {"--verify", {"gguf", "hf"}}, {"--split", {"gguf"}},       {"--threads", {"gguf"}},
       {"--gpu-layers", {"gguf"}},   {"--copy", {"hf"}}};
   for (const auto& [flag, targets] : readers) {
-    if (verb.count(flag) == 0 || std::ranges::count(targets, to) > 0) continue;
-    refuse(cat(flag, " does nothing with --to ", to),
-           cat("remove it, or give --to ", targets.front()));
+    refuse_if(verb.count(flag) > 0 && std::ranges::count(targets, to) == 0,
+              cat(flag, " does nothing with --to ", to),
+              cat("remove it, or give --to ", targets.front()));
   }
 }
 

@@ -21,7 +21,6 @@
 #include "cli/args/options.h"
 #include "engine/llama/local.h"
 #include "engine/session/session.h"
-#include "eval/run/runner.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 

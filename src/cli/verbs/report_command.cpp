@@ -51,9 +51,9 @@ void refuse_files_of_runs(const std::string& out, const std::vector<report::RunR
   for (const report::RunRecord& r : records) {
     for (const char* name : {"run.json", "journal.jsonl", "results.json"}) {
       std::error_code ignored;
-      if (!fs::equivalent(out, fs::path(r.folder) / name, ignored)) continue;
-      refuse(cat(out, " is part of the run in ", r.folder),
-             "give the page another name, e.g. -o report.html");
+      refuse_if(fs::equivalent(out, fs::path(r.folder) / name, ignored),
+                cat(out, " is part of the run in ", r.folder),
+                "give the page another name, e.g. -o report.html");
     }
   }
 }

@@ -9,10 +9,9 @@
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/eval_options.h"
+#include "cli/args/options.h"
 #include "core/methods.h"
 #include "engine/llama/graph/capture.h"
-#include "eval/text/documents.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "report/charts/chart.h"

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/eval_options.h"
+#include "cli/args/options.h"
 #include "eval/samples/prompts.h"
 #include "eval/samples/sample.h"
 #include "eval/tasks/infinitebench/infinitebench.h"

@@ -6,11 +6,10 @@
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/eval_options.h"
+#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
-#include "eval/text/documents.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
