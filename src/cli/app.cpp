@@ -256,8 +256,8 @@ int run(int argc, char** argv) {
       "  5 out of memory, 6 goal not met, 130 interrupted.");
 
   try {
-    if (asks_for_presets(arguments)) {
-      std::cout << preset_list();
+    if (const std::string list = preset_list(arguments); !list.empty()) {
+      std::cout << list;
       return 0;
     }
     arguments = with_preset(app, arguments);

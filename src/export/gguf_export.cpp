@@ -58,12 +58,6 @@ Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const Ggu
   return c;
 }
 
-// Whether the file declares scaling in keys, on top of which nothing can be written.
-bool has_scaling_keys(const Case& c) {
-  const std::string& type = c.shipped.scaling.type;
-  return type == "linear" || type == "yarn" || type == "longrope";
-}
-
 // The divisors that replace the file's own list, so that theta becomes the plan's.
 std::vector<double> divisors(const Case& c, bool lists) {
   const std::vector<double>& trained = c.plan.geometry().trained_factor;
@@ -115,13 +109,6 @@ struct Decision {
   std::optional<YarnFit> fit;
 };
 
-std::string why_no_factors(const Case& c) {
-  return cat(c.architecture.factors == FactorSupport::refused
-                 ? "its loader refuses a file with factors"
-                 : "its graph silently ignores factors",
-             ", and this plan is neither linear, nor another base, nor YaRN");
-}
-
 // The temperature key reaches every rotation, also those of layers that plans leave alone.
 void check_temperature(const Case& c, double own_temperature) {
   unsupported_if(
@@ -140,9 +127,11 @@ Decision decide_keys(const Case& c, const std::string& why) {
   unsupported_if(c.architecture.has(Trait::scale_in_scores), c,
                  "llama.cpp's keys for scaling also change the scale of its attention scores",
                  "run it with mrrope generate, which applies the plan in the graph");
-  unsupported_if(c.on_top && (has_scaling_keys(c) || !c.plan.geometry().trained_factor.empty()), c,
-                 cat(also, "its keys already hold the vendor's own scaling (",
-                     c.shipped.scaling.type, "), and they can hold only one"),
+  const std::string& type = c.shipped.scaling.type;
+  const bool scaled = type == "linear" || type == "yarn" || type == "longrope";
+  unsupported_if(c.on_top && (scaled || !c.plan.geometry().trained_factor.empty()), c,
+                 cat(also, "its keys already hold the vendor's own scaling (", type,
+                     "), and they can hold only one"),
                  "make the plan with --replace-scaling, or run it with mrrope generate");
   unsupported_if(
       c.windows_apart && c.architecture.has(Trait::keys_reach_windows), c,
@@ -188,7 +177,10 @@ Decision decide(const Case& c) {
     check_relabel(c.gguf, c.model, c.architecture);
     d.encoding = GgufEncoding::relabelled;
   } else {
-    return decide_keys(c, why_no_factors(c));
+    const bool refused = c.architecture.factors == FactorSupport::refused;
+    return decide_keys(c, cat(refused ? "its loader refuses a file with factors"
+                                      : "its graph silently ignores factors",
+                              ", and this plan is neither linear, nor another base, nor YaRN"));
   }
   check_temperature(c, 1);
   return d;
@@ -302,17 +294,6 @@ std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
     out.push_back(f);
   }
   return out;
-}
-
-void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
-  for (const GgufFileOut& file : files) {
-    for (const GgufPart& part : c.gguf.parts) {
-      std::error_code ignored;
-      refuse_if(std::filesystem::equivalent(file.path, part.path, ignored),
-                cat(shown(file.path.string()), " is the input itself"),
-                "give another name with -o: inputs are never changed");
-    }
-  }
 }
 
 void cannot_relabel_if(bool odd, const Architecture& from, const std::string& what) {
@@ -440,15 +421,20 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   std::size_t total = 0;
   std::move(fresh.begin(), fresh.end(), std::back_inserter(out.files.front().tensors));
   for (const GgufFileOut& file : out.files) total += file.tensors.size();
-  if (options.split) {
-    for (GgufFileOut& file : out.files) {
-      for (GgufKeyOut& kv : file.keys) {
-        if (kv.key != "split.tensors.count" || !kv.record) continue;
-        kv = integer_key(kv.key, kv.record->type, total);
-      }
+  for (GgufFileOut& file : out.files) {
+    for (GgufKeyOut& kv : file.keys) {  // of a split file
+      if (kv.key != "split.tensors.count" || !kv.record) continue;
+      kv = integer_key(kv.key, kv.record->type, total);
     }
   }
-  check_output(c, out.files);
+  for (const GgufFileOut& file : out.files) {
+    for (const GgufPart& part : gguf.parts) {
+      std::error_code ignored;
+      refuse_if(std::filesystem::equivalent(file.path, part.path, ignored),
+                cat(shown(file.path.string()), " is the input itself"),
+                "give another name with -o: inputs are never changed");
+    }
+  }
   return out;
 }
 

@@ -157,12 +157,6 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
-bool asks_for_presets(const std::vector<std::string>& arguments) {
-  const auto flag = std::find(arguments.begin(), arguments.end(), "--preset");
-  return std::count(arguments.begin(), arguments.end(), "--presets") > 0 ||
-         (flag != arguments.end() && flag + 1 != arguments.end() && *(flag + 1) == "list");
-}
-
 std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std::string>& arguments,
                                      const std::vector<Preset>& known) {
   in_use = nullptr;
@@ -258,7 +252,10 @@ std::string preset_help(const Preset& preset) {
              " --help lists them.\n");
 }
 
-std::string preset_list() {
+std::string preset_list(const std::vector<std::string>& arguments) {
+  const auto flag = std::find(arguments.begin(), arguments.end(), "--preset");
+  const bool asked = flag != arguments.end() && flag + 1 != arguments.end() && flag[1] == "list";
+  if (!asked && std::ranges::count(arguments, "--presets") == 0) return {};
   std::string text;
   for (const Preset& preset : presets()) {
     text += cat(preset.name, std::string(26 - std::min<std::size_t>(25, preset.name.size()), ' '),
