@@ -82,6 +82,9 @@ inline std::string duration_text(double seconds) {
 [[noreturn]] inline void refuse(const std::string& message, const std::string& hint = {}) {
   throw Error(ErrorKind::usage, message, hint);
 }
+inline void refuse_if(bool wrong, const std::string& message, const std::string& hint = {}) {
+  if (wrong) refuse(message, hint);
+}
 
 // A word for a shell, quoted if necessary.
 inline std::string shell_word(const std::string& text) {

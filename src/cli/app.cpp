@@ -50,13 +50,10 @@ void take_lists_one_by_one(CLI::App& app) {
 
 // The first example of a footer, with its continuation lines.
 std::string first_example(const std::string& footer) {
-  const std::string head = "Examples:\n";
-  const std::size_t start = footer.find(head);
-  if (start == std::string::npos) return {};
-  std::size_t end = footer.find('\n', start + head.size());
+  const std::size_t start = std::strlen("Examples:\n");
+  std::size_t end = footer.find('\n', start);
   while (end != std::string::npos && footer[end - 1] == '\\') end = footer.find('\n', end + 1);
-  const std::size_t from = start + head.size();
-  return footer.substr(from, end == std::string::npos ? end : end - from) + "\n";
+  return footer.substr(start, end - start) + "\n";
 }
 
 // A verb that only has verbs below it shows the first example of each.
@@ -70,15 +67,6 @@ void collect_examples(CLI::App& app) {
     examples.pop_back();
     verb->footer("Examples:\n" + examples);
   }
-}
-
-// The verbs directly below this one.
-std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    if (!verb->get_group().empty()) names.push_back(verb->get_name());  // old names are not listed
-  }
-  return names;
 }
 
 std::vector<std::string> flag_names(const CLI::App& app) {
@@ -140,12 +128,10 @@ std::map<int, std::string> last_words;  // by signal
 // A crash says which signal it was and, if it was an instruction that the processor does not have,
 // what to type.
 void explain_crashes() {
-  const std::map<int, const char*> names = {{SIGILL, "SIGILL"},
-                                            {SIGSEGV, "SIGSEGV"},
-                                            {SIGBUS, "SIGBUS"},
-                                            {SIGFPE, "SIGFPE"},
-                                            {SIGABRT, "SIGABRT"}};
-  for (const auto& [signal, name] : names) {
+  using Named = std::pair<int, const char*>;
+  for (const auto& [signal, name] :
+       {Named{SIGILL, "SIGILL"}, Named{SIGSEGV, "SIGSEGV"}, Named{SIGBUS, "SIGBUS"},
+        Named{SIGFPE, "SIGFPE"}, Named{SIGABRT, "SIGABRT"}}) {
     struct sigaction current {};
     sigaction(signal, nullptr, &current);
     if (current.sa_handler != SIG_DFL) continue;  // a sanitizer says more
@@ -245,20 +231,11 @@ int run(int argc, char** argv) {
   app.add_option("--preset",
                  "Run a table or figure of the paper: mrrope --preset NAME MODEL; list: show all")
       ->type_name("NAME");
-  add_inspect(app);
-  add_models(app);
-  add_plan(app);
-  add_chat(app);
-  add_generate(app);
-  add_eval(app);
-  add_export(app);
-  add_theory(app);
-  add_report(app);
-  add_merge(app);
-  add_tune(app);
-  add_sweep(app);
-  add_serve(app);
-  add_demo(app);
+  for (const auto add :
+       {add_inspect, add_models, add_plan, add_chat, add_generate, add_eval, add_export, add_theory,
+        add_report, add_merge, add_tune, add_serve, add_demo}) {
+    add(app);
+  }
   collect_examples(app);
   take_lists_one_by_one(app);
   // Last: verbs inherit the footer that is set when they are added.
@@ -272,18 +249,17 @@ int run(int argc, char** argv) {
       "  5 out of memory, 6 goal not met, 130 interrupted.");
 
   try {
-    if (asks_for_presets(arguments)) {
-      std::cout << preset_list();
+    if (const std::string list = preset_list(arguments); !list.empty()) {
+      std::cout << list;
       return 0;
     }
     arguments = with_preset(app, arguments);
-    if (chosen_preset() != nullptr &&
-        std::any_of(arguments.begin(), arguments.end(),
-                    [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+    const auto typed = [&](const char* word) { return std::ranges::count(arguments, word) > 0; };
+    if (chosen_preset() != nullptr && (typed("--help") || typed("-h"))) {
       std::cout << preset_help(*chosen_preset());
       return 0;
     }
-    if (std::find(arguments.begin(), arguments.end(), "-h") != arguments.end()) {
+    if (typed("-h")) {
       std::cout << help_text(verb_of(app, arguments), Detail::daily);
       return 0;
     }

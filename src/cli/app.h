@@ -46,7 +46,6 @@ void add_theory(CLI::App& app);
 void add_report(CLI::App& app);
 void add_merge(CLI::App& app);
 void add_tune(CLI::App& app);
-void add_sweep(CLI::App& app);  // an old name
 void add_serve(CLI::App& app);
 void add_demo(CLI::App& app);
 
@@ -54,8 +53,12 @@ void add_demo(CLI::App& app);
 enum class Detail { daily, all };
 std::string help_text(const CLI::App& app, Detail detail);
 
-// "mrrope eval ppl"
+// "mrrope eval ppl", and the same without "mrrope".
 std::string path_of(const CLI::App& verb);
+std::string verb_words(const CLI::App& verb);
+
+// The verbs directly below this one; old names are not listed.
+std::vector<std::string> verb_names(const CLI::App& app);
 
 // The verb that the words name: "eval ppl" of {"eval", "ppl", "model.gguf", "-h"}.
 const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words);

@@ -7,9 +7,15 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
+#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
 #include "mrrope/version.h"
+
+// Part of the program: CMake turns cli/completion.bash into a string (mrrope_embed).
+namespace mrrope::embedded {
+extern const char* const completion_bash;
+}  // namespace mrrope::embedded
 
 namespace mrrope::cli {
 
@@ -33,6 +39,14 @@ std::vector<std::string> spellings(const CLI::Option& o) {
   return out;
 }
 
+// The parser shows the members of a closed set as TYPE:{a,b,c}.
+std::vector<std::string> members(const CLI::Option& o) {
+  const std::string type = o.get_type_name();
+  const std::size_t open = type.find(":{");
+  if (open == std::string::npos) return {};
+  return split_list(type.substr(open + 2, type.find('}') - open - 2));
+}
+
 std::string replaced(std::string text, const std::string& what, const std::string& with) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
     text.replace(at, what.size(), with);
@@ -48,22 +62,19 @@ constexpr std::size_t kIndent = 30;
 using Names = std::set<std::string>;
 
 // Long names. What is in no group belongs to the task of the verb.
-const std::vector<std::pair<const char*, Names>>& groups() {
-  static const std::vector<std::pair<const char*, Names>> all = {
-      {"Model",
-       {"model", "hf-repo", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab",
-        "alias"}},
-      {"Method", {"method", "scale", "ctx", "plan"}},
-      {"Task", {}},
-      {"Output", {"out", "json", "svg", "format", "dry-run", "v", "version", "help"}},
-      {"Engine",
-       {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
-        "parallel", "kv-unified", "deterministic", "shard"}},
-      {"Network",
-       {"endpoint", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
-        "slot-save-path"}}};
-  return all;
-}
+const std::pair<const char*, Names> kGroups[] = {
+    {"Model",
+     {"model", "hf-repo", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab",
+      "alias"}},
+    {"Method", {"method", "scale", "ctx", "plan"}},
+    {"Task", {}},
+    {"Output", {"out", "json", "svg", "format", "dry-run", "v", "version", "help"}},
+    {"Engine",
+     {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
+      "parallel", "kv-unified", "deterministic", "shard"}},
+    {"Network",
+     {"endpoint", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
+      "slot-save-path"}}};
 
 const Names kDaily = {"model",    "hf-repo", "method",      "ctx",       "plan",    "scale",
                       "prompt",   "predict", "temp",        "system",    "chat",    "session",
@@ -73,7 +84,7 @@ const Names kDaily = {"model",    "hf-repo", "method",      "ctx",       "plan",
                       "help",     "version", "api-key-file"};
 
 const char* group_of(const CLI::Option& o) {
-  for (const auto& [title, names] : groups()) {
+  for (const auto& [title, names] : kGroups) {
     if (names.count(o.get_single_name())) return title;
   }
   return "Task";
@@ -113,17 +124,12 @@ std::string row(const std::string& name, const std::string& text) {
 
 std::string option_row(const CLI::Option& o) {
   std::string name = joined(spellings(o), ", ");
-  if (o.get_items_expected_max() > 0 && !o.get_type_name().empty()) {
-    std::string type = o.get_type_name();
-    type = type.substr(0, type.find(":{"));
-    name += " " + type.substr(0, type.find(':'));
-  }
+  const std::string type = o.get_type_name();
+  if (o.get_items_expected_max() > 0 && !type.empty()) name += " " + type.substr(0, type.find(':'));
   std::string text = o.get_description();
-  if (const std::size_t open = o.get_type_name().find(":{"); open != std::string::npos) {
-    const std::string words = o.get_type_name().substr(open + 2);
-    const std::vector<std::string> all = split_list(words.substr(0, words.find('}')));
-    if (text.find(all.front()) == std::string::npos) text += cat(" (", joined(all, ", "), ")");
-  }
+  const std::vector<std::string> all = members(o);
+  const bool named = all.empty() || text.find(all.front()) != std::string::npos;
+  if (!named) text += cat(" (", joined(all, ", "), ")");
   if (!o.get_default_str().empty()) text += cat(" [", o.get_default_str(), "]");
   return row(name, text);
 }
@@ -177,19 +183,10 @@ struct Values {
   }
 };
 
-std::vector<std::string> method_names() {
-  std::vector<std::string> names;
-  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
-  return names;
-}
-
 Values values_of(const CLI::Option& o) {
   if (o.get_items_expected_max() == 0) return {};
   const std::string type = o.get_type_name();
-  // The parser shows the members of a closed set as TYPE:{a,b,c}.
-  if (const std::size_t open = type.find(":{"); open != std::string::npos) {
-    return {&kWords, split_list(type.substr(open + 2, type.find('}') - open - 2))};
-  }
+  if (const std::vector<std::string> all = members(o); !all.empty()) return {&kWords, all};
   if (o.check_lname("method")) return {&kMethods, method_names()};
   if (o.check_lname("preset")) {
     Values out{&kWords, {"list"}};
@@ -228,14 +225,13 @@ std::string man_options(const CLI::App& app) {
   return out;
 }
 
-std::string man_verbs(const CLI::App& app, const std::string& path) {
+std::string man_verbs(const CLI::App& app) {
   std::string out;
   for (const CLI::App* verb : verbs(app)) {
-    const std::string name = cat(path, " ", verb->get_name());
-    out +=
-        cat(".SH ", troff(name), "\n", troff(verb->get_description()), ".\n", man_options(*verb));
+    out += cat(".SH MRROPE ", troff(verb_words(*verb)), "\n", troff(verb->get_description()), ".\n",
+               man_options(*verb));
     if (!verb->get_footer().empty()) out += cat(".PP\n.nf\n", troff(verb->get_footer()), "\n.fi\n");
-    out += man_verbs(*verb, name);
+    out += man_verbs(*verb);
   }
   return out;
 }
@@ -244,8 +240,8 @@ std::string man(const CLI::App& app) {
   return cat(".TH MRROPE 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n",
              ".SH NAME\nmrrope \\- ", troff(app.get_description()), "\n",
              ".SH SYNOPSIS\n\\fBmrrope\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n", ".SH OPTIONS\n",
-             man_options(app), man_verbs(app, "MRROPE"), ".SH NOTES\n.nf\n",
-             troff(app.get_footer()), "\n.fi\n");
+             man_options(app), man_verbs(app), ".SH NOTES\n.nf\n", troff(app.get_footer()),
+             "\n.fi\n");
 }
 
 // ---- Markdown ---------------------------------------------------------------------------------
@@ -280,8 +276,7 @@ std::string markdown(const CLI::App& app, const std::string& path, const std::st
 
 // One case per verb: which words may follow it, and what each of its flags takes.
 std::string bash_cases(const CLI::App& app, const std::string& path) {
-  std::vector<std::string> words;
-  for (const CLI::App* verb : verbs(app)) words.push_back(verb->get_name());
+  std::vector<std::string> words = verb_names(app);
   const bool leaf = words.empty();
   std::string takes;
   for (const CLI::Option* o : flags(app)) {
@@ -315,42 +310,8 @@ std::string bash_paths(const CLI::App& app, const std::string& path) {
 
 // The shell splits words at ':' and '=', so elastic:pro and --ctx=8k arrive in three parts.
 std::string bash(const CLI::App& app) {
-  return cat(R"(# bash completion for mrrope
-_mrrope() {
-  local word="${COMP_WORDS[COMP_CWORD]}" at=$((COMP_CWORD - 1)) path= words= files= takes= grows= i
-  if [[ "$word" == [:=] ]]; then word=; else [[ "${COMP_WORDS[at]}" == [:=] ]] && ((at--)); fi
-  [[ "${COMP_WORDS[at]}" == @(elastic|far) ]] && { ((at--)); grows=yes; }
-  local flag="${COMP_WORDS[at]}"
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    case "${path:+$path }${COMP_WORDS[i]}" in
-      )",
-             bash_paths(app, ""), R"() path="${path:+$path }${COMP_WORDS[i]}" ;;
-    esac
-  done
-  case "$path" in
-)",
-             bash_cases(app, ""), R"(  esac
-  case "$takes" in
-    some) COMPREPLY=() ;;
-    files) COMPREPLY=($(compgen -f -- "$word")) ;;
-    folders) COMPREPLY=($(compgen -d -- "$word")) ;;
-    words*) COMPREPLY=($(compgen -W "${takes#words }" -- "$word")) ;;
-    list*)
-      local before= list="${takes#list }"
-      [[ -n "$grows" ]] && list="${list%% + *}"
-      list="${list/ + / }"
-      [[ "$word" == *,* ]] && before="${word%,*},"
-      COMPREPLY=($(compgen -P "$before" -W "$list" -- "${word##*,}")) ;;
-    *)
-      if [[ "$word" == -* || -z "$files" ]]; then
-        COMPREPLY=($(compgen -W "$words" -- "$word"))
-      else
-        COMPREPLY=($(compgen -f -- "$word"))
-      fi ;;
-  esac
-}
-complete -o filenames -F _mrrope mrrope
-)");
+  return replaced(replaced(embedded::completion_bash, "PATHS", bash_paths(app, "")),
+                  "    # CASES\n", bash_cases(app, ""));
 }
 
 // ---- zsh --------------------------------------------------------------------------------------
@@ -405,8 +366,7 @@ std::string zsh(const CLI::App& app) {
 // `seen`: the condition that the verbs on the way to this one were typed.
 std::string fish_verb(const CLI::App& app, const std::string& seen) {
   std::string out;
-  std::vector<std::string> names;
-  for (const CLI::App* verb : verbs(app)) names.push_back(verb->get_name());
+  const std::vector<std::string> names = verb_names(app);
   const std::string none_below =
       seen.empty() ? "__fish_use_subcommand"
                    : cat(seen, "; and not __fish_seen_subcommand_from ", joined(names, " "));
@@ -426,15 +386,23 @@ std::string fish_verb(const CLI::App& app, const std::string& seen) {
   return out;
 }
 
-std::string fish(const CLI::App& app) {
-  return "# fish completion for mrrope\n" + fish_verb(app, "");
-}
-
 }  // namespace
 
 std::string path_of(const CLI::App& verb) {
   const CLI::App* above = verb.get_parent();
   return above == nullptr ? verb.get_name() : cat(path_of(*above), " ", verb.get_name());
+}
+
+std::string verb_words(const CLI::App& verb) {
+  const std::string path = path_of(verb);
+  const std::size_t space = path.find(' ');
+  return space == std::string::npos ? "" : path.substr(space + 1);
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : verbs(app)) names.push_back(verb->get_name());
+  return names;
 }
 
 std::string help_text(const CLI::App& app, Detail detail) {
@@ -444,7 +412,7 @@ std::string help_text(const CLI::App& app, Detail detail) {
   for (const CLI::App* verb : below) out += row(verb->get_name(), verb->get_description());
   bool hidden = false;
   std::string daily;
-  for (const auto& [title, names] : groups()) {
+  for (const auto& [title, names] : kGroups) {
     std::string rows;
     for (const CLI::Option* o : app.get_options()) {
       if (o->get_group().empty() || group_of(*o) != std::string(title)) continue;
@@ -481,7 +449,7 @@ const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& wor
 std::string generate(const CLI::App& app, const std::string& what) {
   if (what == "bash") return bash(app);
   if (what == "zsh") return zsh(app);
-  if (what == "fish") return fish(app);
+  if (what == "fish") return "# fish completion for mrrope\n" + fish_verb(app, "");
   if (what == "markdown") return markdown(app, "mrrope", "#");
   return man(app);
 }

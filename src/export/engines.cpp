@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/engines.h"
-
 #include <cmath>
+#include <optional>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "export/gguf_export.h"
-#include "export/hf_export.h"
+#include "export/export.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
@@ -35,55 +33,43 @@ std::string output_name(const EngineQuestion& q, const char* extension) {
 
 // ---- llama.cpp --------------------------------------------------------------------------------
 
-// Flags for a plan that llama.cpp supports by name. No flag for the temperature or the length
-// always works: --yarn-attn-factor is not read under YaRN, and servers cap at context_length (under
-// YaRN at the original length times the scale).
-std::string llama_flags(const EngineQuestion& q) {
-  const Plan& plan = q.plan;
-  const Extension& e = plan.extension();
-  const Geometry& g = plan.geometry();
+// Flags for a plan that llama.cpp supports by name; none where it has no name for it. Unlike keys
+// in a file they do not affect layers that plans leave unchanged, except through the temperature.
+// No flag for the temperature or the length always works: --yarn-attn-factor is not read under
+// YaRN, and servers cap at context_length (under YaRN at the original length times the scale).
+std::optional<std::string> llama_flags(const EngineQuestion& q) {
+  const Architecture* row = find_architecture(q.model.architecture);
+  const Extension& e = q.plan.extension();
+  const Parameters& p = e.parameters;
+  const Geometry& g = q.plan.geometry();
+  const bool plain = g.trained_factor.empty() && g.trained_attention_scale == 1 &&
+                     q.model.scaling.type == "none" && !p.low && !p.high;
+  if (!row || row->has(Trait::scale_in_scores) || !plain) return std::nullopt;
   std::string flags;
   double own = 1;
   const std::string_view rule = method_row(e.method).native;
   if (rule == "linear") {
     flags = cat(" --rope-scaling linear --rope-scale ", e.scale);
   } else if (rule == "base") {
-    const double base = g.base * std::pow(plan.factor()[1], g.rotary_dim / 2.0);
+    const double base = g.base * std::pow(q.plan.factor()[1], g.rotary_dim / 2.0);
     flags = cat(" --rope-freq-base ", significant(base, 9));
   } else if (rule == "yarn") {
     own = yarn_temperature(e.scale);
     flags = cat(" --rope-scaling yarn --rope-scale ", e.scale, " --yarn-orig-ctx ", g.train_length);
-    const auto beta = [&](const char* flag, const std::optional<double>& value) {
-      if (value) flags += cat(" --yarn-beta-", flag, " ", *value);
-    };
-    beta("fast", e.parameters.beta_fast);
-    beta("slow", e.parameters.beta_slow);
+    if (p.beta_fast) flags += cat(" --yarn-beta-fast ", *p.beta_fast);
+    if (p.beta_slow) flags += cat(" --yarn-beta-slow ", *p.beta_slow);
+  } else {
+    return std::nullopt;
   }
-  std::string keys = cat(q.model.architecture, ".context_length=int:", q.length);
-  const double temperature = plan.attention_scale() / own;
-  if (std::abs(temperature - 1) > 1e-9) {
-    keys += cat(",", q.model.architecture,
-                ".rope.scaling.attn_factor=float:", significant(temperature, 9));
+  const double temperature = q.plan.attention_scale() / own;
+  const bool warmed = std::abs(temperature - 1) > 1e-9;
+  if (has_windows_apart(q.model) && (rule == "base" || warmed)) return std::nullopt;
+  flags += cat(" --override-kv ", q.model.architecture, ".context_length=int:", q.length);
+  if (warmed) {
+    flags += cat(",", q.model.architecture,
+                 ".rope.scaling.attn_factor=float:", significant(temperature, 9));
   }
-  return cat(flags, " --override-kv ", keys);
-}
-
-// Whether command-line flags can express this plan. Unlike keys in a file they do not affect layers
-// that plans leave unchanged, except through the temperature.
-bool has_llama_name(const EngineQuestion& q) {
-  const Architecture* row = find_architecture(q.model.architecture);
-  const Extension& e = q.plan.extension();
-  const Geometry& g = q.plan.geometry();
-  const bool plain = g.trained_factor.empty() && g.trained_attention_scale == 1 &&
-                     q.model.scaling.type == "none" && !e.parameters.low && !e.parameters.high;
-  if (!row || row->has(Trait::scale_in_scores) || !plain) return false;
-  const bool apart = has_windows_apart(q.model);
-  const std::string_view rule = method_row(e.method).native;
-  const double own = rule == "yarn" ? yarn_temperature(e.scale) : 1;
-  if (apart && (rule == "base" || std::abs(q.plan.attention_scale() / own - 1) > 1e-9)) {
-    return false;
-  }
-  return rule == "linear" || rule == "base" || rule == "yarn";
+  return flags;
 }
 
 // Whether an exported GGUF can carry the plan.
@@ -94,7 +80,7 @@ EngineAdvice by_gguf(const EngineQuestion& q, const char* engine) {
         row && (row->factors == FactorSupport::used || row->factors == FactorSupport::long_short ||
                 row->has(Trait::like_llama));
     const bool keys =
-        has_llama_name(q) && !(has_windows_apart(q.model) && row->has(Trait::keys_reach_windows));
+        llama_flags(q) && !(has_windows_apart(q.model) && row->has(Trait::keys_reach_windows));
     if (reads || keys || (row && is_plain(q))) {
       return {engine, Advice::needs_file, "convert the checkpoint to GGUF"};
     }
@@ -136,8 +122,8 @@ EngineAdvice llama_advice(const EngineQuestion& q) {
   if (q.gguf && is_plain(q)) {
     return {"llama.cpp", Advice::as_is, "", {cat("llama-server -m ", model, length)}};
   }
-  if (q.gguf && has_llama_name(q)) {
-    const std::string flags = cat(model, length, llama_flags(q));
+  if (const std::optional<std::string> named = llama_flags(q); q.gguf && named) {
+    const std::string flags = cat(model, length, *named);
     return {"llama.cpp",
             Advice::as_is,
             "",
@@ -298,6 +284,17 @@ std::vector<EngineAdvice> engine_advice(const EngineQuestion& q) {
   check_made_for(q.plan.geometry(), q.model);
   return {llama_advice(q), ollama_advice(q), transformers_advice(q), vllm_advice(q),
           sglang_advice(q)};
+}
+
+ordered_json to_json(const std::vector<EngineAdvice>& advice) {
+  ordered_json out = ordered_json::array();
+  for (const EngineAdvice& a : advice) {
+    out.push_back({{"engine", a.engine},
+                   {"verdict", to_string(a.verdict)},
+                   {"why", a.why},
+                   {"commands", a.commands}});
+  }
+  return out;
 }
 
 }  // namespace mrrope::exporting

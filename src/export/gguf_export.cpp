@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/gguf_export.h"
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <regex>
-#include <set>
 
-#include "base/files/output_file.h"
 #include "base/text.h"
 #include "core/methods.h"
+#include "export/export.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
@@ -33,7 +29,9 @@ struct Case {
   bool windows_apart = false;  // layers that plans do not change but the temperature key does
 };
 
-[[noreturn]] void unsupported(const Case& c, const std::string& why, const std::string& hint) {
+void unsupported_if(bool impossible, const Case& c, const std::string& why,
+                    const std::string& hint) {
+  if (!impossible) return;
   throw Error(ErrorKind::unsupported,
               cat(shown(c.model.path.string()), ": stock llama.cpp cannot run this plan on ",
                   c.architecture.name, ": ", why),
@@ -47,10 +45,9 @@ bool all_close(const std::vector<double>& a, const std::vector<double>& b) {
 
 Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const GgufOptions& options) {
   const Architecture* architecture = find_architecture(model.architecture);
-  if (!architecture || model.format != "gguf") {
-    refuse(cat(shown(model.path.string()), " is not a GGUF file"),
-           "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
-  }
+  refuse_if(!architecture || model.format != "gguf",
+            cat(shown(model.path.string()), " is not a GGUF file"),
+            "export it with --to hf, or convert it with llama.cpp's convert_hf_to_gguf.py");
   check_made_for(plan.geometry(), model);
   Case c{gguf, model, plan, options, *architecture, finish_model(gguf_facts(gguf), false)};
   const Geometry& now = plan.geometry();
@@ -59,12 +56,6 @@ Case make_case(const Gguf& gguf, const Model& model, const Plan& plan, const Ggu
              now.trained_attention_scale == then.trained_attention_scale;
   c.windows_apart = has_windows_apart(model);
   return c;
-}
-
-// Whether the file declares scaling in keys, on top of which nothing can be written.
-bool has_scaling_keys(const Case& c) {
-  const std::string& type = c.shipped.scaling.type;
-  return type == "linear" || type == "yarn" || type == "longrope";
 }
 
 // The divisors that replace the file's own list, so that theta becomes the plan's.
@@ -88,32 +79,25 @@ using Keys = std::map<std::string, GgufKeyOut>;  // by name without the architec
 
 // The plan in llama.cpp's own keys: linear or another base. Empty if it is neither.
 Keys native_keys(const Case& c) {
-  Keys keys;
-  const Plan& plan = c.plan;
-  const Geometry& g = plan.geometry();
-  const std::vector<double>& f = plan.factor();
-  const auto put = [&](const char* name, double value) { keys[name] = f32_key("", float(value)); };
+  const Geometry& g = c.plan.geometry();
+  const std::vector<double>& f = c.plan.factor();
   if (all_close(f, std::vector<double>(f.size(), f[0]))) {
-    keys["rope.scaling.type"] = text_key("", "linear");
-    put("rope.scaling.factor", f[0]);
-    return keys;
+    return {{"rope.scaling.type", text_key("", "linear")},
+            {"rope.scaling.factor", f32_key("", float(f[0]))}};
   }
   std::vector<double> powers(f.size(), 1.0);
   for (std::size_t i = 1; i < f.size(); ++i) powers[i] = std::pow(f[1], double(i));
   // Windowed layers may take their base from the same key.
-  if (all_close(f, powers) && !c.windows_apart) {
-    put("rope.freq_base", g.base * std::pow(f[1], g.rotary_dim / 2.0));
-  }
-  return keys;
+  if (!all_close(f, powers) || c.windows_apart) return {};
+  const double base = g.base * std::pow(f[1], g.rotary_dim / 2.0);
+  return {{"rope.freq_base", f32_key("", float(base))}};
 }
 
 Keys yarn_keys(const YarnFit& fit) {
-  Keys keys;
-  keys["rope.scaling.type"] = text_key("", "yarn");
-  keys["rope.scaling.factor"] = f32_key("", float(fit.scale));
-  keys["rope.scaling.original_context_length"] =
-      integer_key("", GgufType::u32, std::uint64_t(fit.original_length));
-  return keys;
+  return {{"rope.scaling.type", text_key("", "yarn")},
+          {"rope.scaling.factor", f32_key("", float(fit.scale))},
+          {"rope.scaling.original_context_length",
+           integer_key("", GgufType::u32, std::uint64_t(fit.original_length))}};
 }
 
 // ---- the decision -----------------------------------------------------------------------------
@@ -125,44 +109,35 @@ struct Decision {
   std::optional<YarnFit> fit;
 };
 
-std::string why_no_factors(const Case& c) {
-  return cat(c.architecture.factors == FactorSupport::refused
-                 ? "its loader refuses a file with factors"
-                 : "its graph silently ignores factors",
-             ", and this plan is neither linear, nor another base, nor YaRN");
-}
-
 // The temperature key reaches every rotation, also those of layers that plans leave alone.
 void check_temperature(const Case& c, double own_temperature) {
-  if (!c.windows_apart || std::abs(c.plan.attention_scale() / own_temperature - 1) < kExact) return;
-  unsupported(c,
-              cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
-                  " here) also affects the sliding-window layers, which the plan leaves unchanged"),
-              own_temperature == 1
-                  ? "make the plan with --attn-coef 0, or use --method yarn, whose own temperature "
-                    "llama.cpp applies to the right layers"
-                  : "make the plan with the default --attn-coef 0.1");
+  unsupported_if(
+      c.windows_apart && !(std::abs(c.plan.attention_scale() / own_temperature - 1) < kExact), c,
+      cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
+          " here) also affects the sliding-window layers, which the plan leaves unchanged"),
+      own_temperature == 1
+          ? "make the plan with --attn-coef 0, or use --method yarn, whose own temperature "
+            "llama.cpp applies to the right layers"
+          : "make the plan with the default --attn-coef 0.1");
 }
 
 // Keys alone: exact where keys can express the plan, else the nearest YaRN if that is allowed.
 Decision decide_keys(const Case& c, const std::string& why) {
   const std::string also = why.empty() ? "" : why + "; and ";
-  if (c.architecture.has(Trait::scale_in_scores)) {
-    unsupported(c, "llama.cpp's keys for scaling also change the scale of its attention scores",
-                "run it with mrrope generate, which applies the plan in the graph");
-  }
-  if (c.on_top && (has_scaling_keys(c) || !c.plan.geometry().trained_factor.empty())) {
-    unsupported(c,
-                cat(also, "its keys already hold the vendor's own scaling (",
-                    c.shipped.scaling.type, "), and they can hold only one"),
-                "make the plan with --replace-scaling, or run it with mrrope generate");
-  }
-  if (c.windows_apart && c.architecture.has(Trait::keys_reach_windows)) {
-    unsupported(
-        c, cat(also, "its keys also change the sliding-window layers, which plans leave unchanged"),
-        "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
-        "mrrope generate runs every plan");
-  }
+  unsupported_if(c.architecture.has(Trait::scale_in_scores), c,
+                 "llama.cpp's keys for scaling also change the scale of its attention scores",
+                 "run it with mrrope generate, which applies the plan in the graph");
+  const std::string& type = c.shipped.scaling.type;
+  const bool scaled = type == "linear" || type == "yarn" || type == "longrope";
+  unsupported_if(c.on_top && (scaled || !c.plan.geometry().trained_factor.empty()), c,
+                 cat(also, "its keys already hold the vendor's own scaling (", type,
+                     "), and they can hold only one"),
+                 "make the plan with --replace-scaling, or run it with mrrope generate");
+  unsupported_if(
+      c.windows_apart && c.architecture.has(Trait::keys_reach_windows), c,
+      cat(also, "its keys also change the sliding-window layers, which plans leave unchanged"),
+      "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
+      "mrrope generate runs every plan");
   Decision d;
   d.encoding = GgufEncoding::keys;
   d.keys = native_keys(c);
@@ -177,13 +152,12 @@ Decision decide_keys(const Case& c, const std::string& why) {
     check_temperature(c, d.own_temperature);
     return d;
   }
-  if (!c.options.approximate) {
-    unsupported(
-        c, why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
-        cat("--approximate writes the nearest YaRN, whose angles differ by up to ",
-            significant(100 * fit.largest_error, 3), " % (pair ", fit.worst_pair, "; mean ",
-            significant(100 * fit.mean_error, 3), " %); mrrope generate runs the exact plan"));
-  }
+  unsupported_if(
+      !c.options.approximate, c,
+      why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
+      cat("--approximate writes the nearest YaRN, whose angles differ by up to ",
+          significant(100 * fit.largest_error, 3), " % (pair ", fit.worst_pair, "; mean ",
+          significant(100 * fit.mean_error, 3), " %); mrrope generate runs the exact plan"));
   d.encoding = GgufEncoding::approximate;
   d.fit = fit;
   return d;
@@ -203,7 +177,10 @@ Decision decide(const Case& c) {
     check_relabel(c.gguf, c.model, c.architecture);
     d.encoding = GgufEncoding::relabelled;
   } else {
-    return decide_keys(c, why_no_factors(c));
+    const bool refused = c.architecture.factors == FactorSupport::refused;
+    return decide_keys(c, cat(refused ? "its loader refuses a file with factors"
+                                      : "its graph silently ignores factors",
+                              ", and this plan is neither linear, nor another base, nor YaRN"));
   }
   check_temperature(c, 1);
   return d;
@@ -298,15 +275,11 @@ std::vector<GgufTensorOut> tensors_of(const Case& c, const GgufPart& part, const
       fresh.erase(is_new);
       continue;
     }
-    const bool list = is_rope_list(tensor.name);
-    if (list && d.encoding != GgufEncoding::unchanged && !c.on_top)
-      continue;  // the vendor's, replaced
-    GgufTensorOut copy = copied(part, tensor);
-    if (d.encoding == GgufEncoding::relabelled) {
-      if (list) continue;
-      copy = relabelled(std::move(copy), c.model, c.architecture);
-    }
-    out.push_back(std::move(copy));
+    const bool relabel = d.encoding == GgufEncoding::relabelled;
+    const bool replaced = d.encoding != GgufEncoding::unchanged && !c.on_top;  // the vendor's
+    if (is_rope_list(tensor.name) && (replaced || relabel)) continue;
+    out.push_back(copied(part, tensor));
+    if (relabel) out.back() = relabelled(std::move(out.back()), c.model, c.architecture);
   }
   return out;
 }
@@ -315,72 +288,51 @@ std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
   std::vector<float> out;
   for (const double v : values) {
     const auto f = float(v);
-    if (!(f > 0) || !std::isfinite(f)) {
-      unsupported(c, cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
-                  "give smaller factors");
-    }
+    unsupported_if(!(f > 0) || !std::isfinite(f), c,
+                   cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
+                   "give smaller factors");
     out.push_back(f);
   }
   return out;
 }
 
-void check_output(const Case& c, const std::vector<GgufFileOut>& files) {
-  for (const GgufFileOut& file : files) {
-    for (const GgufPart& part : c.gguf.parts) {
-      std::error_code ignored;
-      if (std::filesystem::equivalent(file.path, part.path, ignored)) {
-        refuse(cat(shown(file.path.string()), " is the input itself"),
-               "give another name with -o: inputs are never changed");
-      }
-    }
-  }
-}
-
-[[noreturn]] void cannot_relabel(const Architecture& from, const std::string& what) {
+void cannot_relabel_if(bool odd, const Architecture& from, const std::string& what) {
+  if (!odd) return;
   throw Error(ErrorKind::unsupported,
               cat("a file of architecture ", from.name,
                   " can be written as architecture llama, but this one ", what),
               "add --approximate to write the nearest YaRN instead; it prints the error");
 }
 
-// "blk.12.attn_q.weight" as 12 and "attn_q.weight"; other names as -1 and themselves.
-std::pair<int, std::string> layer_and_name(const std::string& name) {
+// What follows "blk.12." in the name of a layer's tensor; empty for others.
+std::string in_layer(const std::string& name) {
   static const std::regex pattern("blk[.](0|[1-9][0-9]{0,4})[.](.*)");
   std::smatch found;
-  if (!std::regex_match(name, found, pattern)) return {-1, name};
-  return {std::stoi(found[1]), found[2]};
+  return std::regex_match(name, found, pattern) ? found[2].str() : "";
 }
 
 std::string llama_name(const std::string& name, const Architecture& from) {
-  const auto [layer, rest] = layer_and_name(name);
-  if (from.has(Trait::norm_renamed) && layer >= 0 && rest == "post_attention_norm.weight") {
-    return cat("blk.", layer, ".ffn_norm.weight");
-  }
-  return name;
+  const std::string rest = in_layer(name);
+  if (!from.has(Trait::norm_renamed) || rest != "post_attention_norm.weight") return name;
+  return name.substr(0, name.size() - rest.size()) + "ffn_norm.weight";
 }
 
 // What both graphs read in the same place.
 bool is_shared(const std::string& name, const Architecture& from) {
-  constexpr std::array kOutside{"token_embd.weight", "output_norm.weight", "output.weight"};
-  constexpr std::array kLayer{"attn_norm.weight",   "attn_q.weight",   "attn_k.weight",
-                              "attn_v.weight",      "attn_qkv.weight", "attn_q.bias",
-                              "attn_k.bias",        "attn_v.bias",     "attn_qkv.bias",
-                              "attn_output.weight", "ffn_norm.weight", "ffn_gate.weight",
-                              "ffn_up.weight",      "ffn_down.weight"};
-  const auto [layer, rest] = layer_and_name(name);
-  if (layer < 0) return std::find(kOutside.begin(), kOutside.end(), name) != kOutside.end();
+  static const std::regex outside("(token_embd|output_norm|output)[.]weight");
+  static const std::regex inside(
+      "(attn_norm|attn_output|ffn_norm|ffn_gate|ffn_up|ffn_down)[.]weight|"
+      "attn_(q|k|v|qkv)[.](weight|bias)");
+  const std::string rest = in_layer(name);
   if (rest == "attn_output.bias") return from.has(Trait::reads_output_bias);
-  return std::find(kLayer.begin(), kLayer.end(), rest) != kLayer.end();
+  return rest.empty() ? std::regex_match(name, outside) : std::regex_match(rest, inside);
 }
 
-bool is_part(const std::string& name, const char* part) {
-  const auto [layer, rest] = layer_and_name(name);
-  return layer >= 0 && rest.rfind(part, 0) == 0;
-}
-bool is_fused(const std::string& name) { return is_part(name, "attn_qkv."); }
+bool is_fused(const std::string& name) { return in_layer(name).starts_with("attn_qkv."); }
 // Whether its rows are queries or keys, or begin with them.
 bool is_rotated(const std::string& name) {
-  return is_part(name, "attn_q.") || is_part(name, "attn_k.") || is_fused(name);
+  const std::string rest = in_layer(name);
+  return rest.starts_with("attn_q.") || rest.starts_with("attn_k.") || is_fused(name);
 }
 
 // Rows of a matrix, elements of a bias; 0 if it is neither.
@@ -391,10 +343,8 @@ std::uint64_t rows_of(const std::vector<std::uint64_t>& dims) {
 
 // Heads of queries and keys at the front of the rows of a tensor that is_rotated().
 std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const Model& model) {
-  if (is_fused(name)) {
-    return std::uint64_t(model.heads) + std::uint64_t(model.kv_heads);
-  }
-  return rows / std::uint64_t(model.key_length);
+  return is_fused(name) ? std::uint64_t(model.heads) + std::uint64_t(model.kv_heads)
+                        : rows / std::uint64_t(model.key_length);
 }
 
 }  // namespace
@@ -418,14 +368,12 @@ GgufEncoding gguf_encoding(const Gguf& gguf, const Model& model, const Plan& pla
 GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& plan,
                             const GgufOptions& options) {
   const Case c = make_case(gguf, model, plan, options);
-  if (options.length < 1 || options.length > kMaxContext) {
-    refuse(cat("a context of ", options.length, " tokens is out of range"),
-           "give --ctx a length below 2^31");
-  }
-  if (options.split && gguf.parts.size() == 1) {
-    refuse("--split was given, but the input is not split",
-           "remove --split, or split the result with llama-gguf-split");
-  }
+  refuse_if(options.length < 1 || options.length > kMaxContext,
+            cat("a context of ", options.length, " tokens is out of range"),
+            "give --ctx a length below 2^31");
+  refuse_if(options.split && gguf.parts.size() == 1,
+            "--split was given, but the input is not split",
+            "remove --split, or split the result with llama-gguf-split");
   const Decision d = decide(c);
   GgufExport out;
   out.encoding = d.encoding;
@@ -433,18 +381,13 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   out.fit = d.fit;
 
   std::vector<GgufTensorOut> fresh;
-  if (d.encoding == GgufEncoding::factors || d.encoding == GgufEncoding::relabelled ||
-      d.encoding == GgufEncoding::lists) {
-    const bool lists = d.encoding == GgufEncoding::lists;
-    out.divisors = to_floats(c, divisors(c, lists));
-    if (lists) {
-      fresh.push_back(f32_tensor(kRopeLong, out.divisors));
-      fresh.push_back(f32_tensor(kRopeShort, out.divisors));
-    } else {
-      fresh.push_back(f32_tensor(kRopeFreqs, out.divisors));
-    }
+  if (d.encoding == GgufEncoding::lists) {
+    out.divisors = to_floats(c, divisors(c, true));
+    fresh = {f32_tensor(kRopeLong, out.divisors), f32_tensor(kRopeShort, out.divisors)};
+  } else if (d.encoding == GgufEncoding::factors || d.encoding == GgufEncoding::relabelled) {
+    out.divisors = to_floats(c, divisors(c, false));
+    fresh = {f32_tensor(kRopeFreqs, out.divisors)};
   }
-  const std::size_t before = gguf.parts.size() > 1 && options.split ? gguf.parts.size() : 1;
   Keys keys = new_keys(c, d, out.attn_factor);
   if (d.encoding == GgufEncoding::approximate) {
     const double written = d.own_temperature * double(out.attn_factor.value_or(1));
@@ -459,7 +402,7 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
       file.path = options.out;
       if (options.split) {
         if (file.path.extension() == ".gguf") file.path.replace_extension();
-        file.path = split_file_name(file.path.string(), n + 1, before);
+        file.path = split_file_name(file.path.string(), n + 1, gguf.parts.size());
       }
       file.alignment = part.alignment;
       if (n == 0) {
@@ -478,15 +421,20 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   std::size_t total = 0;
   std::move(fresh.begin(), fresh.end(), std::back_inserter(out.files.front().tensors));
   for (const GgufFileOut& file : out.files) total += file.tensors.size();
-  if (options.split) {
-    for (GgufFileOut& file : out.files) {
-      for (GgufKeyOut& kv : file.keys) {
-        if (kv.key != "split.tensors.count" || !kv.record) continue;
-        kv = integer_key(kv.key, kv.record->type, total);
-      }
+  for (GgufFileOut& file : out.files) {
+    for (GgufKeyOut& kv : file.keys) {  // of a split file
+      if (kv.key != "split.tensors.count" || !kv.record) continue;
+      kv = integer_key(kv.key, kv.record->type, total);
     }
   }
-  check_output(c, out.files);
+  for (const GgufFileOut& file : out.files) {
+    for (const GgufPart& part : gguf.parts) {
+      std::error_code ignored;
+      refuse_if(std::filesystem::equivalent(file.path, part.path, ignored),
+                cat(shown(file.path.string()), " is the input itself"),
+                "give another name with -o: inputs are never changed");
+    }
+  }
   return out;
 }
 
@@ -497,10 +445,8 @@ void write_export(const GgufExport& exported, bool replace, const BytesWritten& 
   for (const GgufFileOut& file : exported.files) {
     size += file.size();
     names.push_back(file.path.filename());
-    if (names.back().empty()) {
-      refuse(cat(shown(file.path.string()), " does not name a file"),
-             "give -o the name of a file, such as model-128k.gguf");
-    }
+    refuse_if(names.back().empty(), cat(shown(file.path.string()), " does not name a file"),
+              "give -o the name of a file, such as model-128k.gguf");
     if (!replace) refuse_existing(file.path, "name");
     refuse_input(file.path);
   }
@@ -513,26 +459,24 @@ void write_export(const GgufExport& exported, bool replace, const BytesWritten& 
 }
 
 void check_relabel(const Gguf& gguf, const Model& model, const Architecture& from) {
-  if (model.geometry.rotary_dim != model.key_length || model.key_length != model.value_length) {
-    cannot_relabel(from, cat("rotates ", model.geometry.rotary_dim, " of ", model.key_length,
-                             " elements of a head, and llama rotates all"));
-  }
+  cannot_relabel_if(
+      model.geometry.rotary_dim != model.key_length || model.key_length != model.value_length, from,
+      cat("rotates ", model.geometry.rotary_dim, " of ", model.key_length,
+          " elements of a head, and llama rotates all"));
   const std::string prefix = cat(from.name, ".");
   // Keys that llama's graph reads and this one does not.
   const bool scale = gguf.first().find(prefix + "attention.scale") != nullptr;
-  if (scale && !from.has(Trait::reads_scale))
-    cannot_relabel(from, cat("has a key ", prefix, "attention.scale"));
-  if (gguf.first().integer(prefix + "expert_count", 0, 1 << 20).value_or(0) > 0) {
-    cannot_relabel(from, cat("has a key ", prefix, "expert_count"));
-  }
+  cannot_relabel_if(scale && !from.has(Trait::reads_scale), from,
+                    cat("has a key ", prefix, "attention.scale"));
+  cannot_relabel_if(gguf.first().integer(prefix + "expert_count", 0, 1 << 20).value_or(0) > 0, from,
+                    cat("has a key ", prefix, "expert_count"));
   for (const GgufPart& part : gguf.parts) {
     for (const GgufTensor& tensor : part.tensors) {
       if (is_rope_list(tensor.name)) continue;  // replaced
       const std::string name = llama_name(tensor.name, from);
-      if (!is_shared(name, from)) cannot_relabel(from, cat("has a tensor ", shown(tensor.name)));
-      if (name != tensor.name && gguf.find_tensor(name).second) {
-        cannot_relabel(from, cat("has both ", shown(tensor.name), " and ", shown(name)));
-      }
+      cannot_relabel_if(!is_shared(name, from), from, cat("has a tensor ", shown(tensor.name)));
+      cannot_relabel_if(name != tensor.name && gguf.find_tensor(name).second, from,
+                        cat("has both ", shown(tensor.name), " and ", shown(name)));
       if (!is_rotated(tensor.name)) continue;
       const std::uint64_t rows = rows_of(tensor.dims);
       const std::uint64_t heads = rotated_heads(tensor.name, rows, model);
@@ -542,12 +486,11 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
                 cat("tensor ", shown(tensor.name), " has ", tensor.dims.size(), " dimensions and ",
                     rows, " rows, not whole heads of ", head, " rows"));
       }
-      if (is_fused(tensor.name) && rows != (heads + std::uint64_t(model.kv_heads)) * head) {
-        cannot_relabel(from, cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
-      }
-      if (tensor.dims.size() == 1 && find_ggml_type(tensor.type)->block != 1) {
-        cannot_relabel(from, cat("has a quantised bias ", shown(tensor.name)));
-      }
+      cannot_relabel_if(
+          is_fused(tensor.name) && rows != (heads + std::uint64_t(model.kv_heads)) * head, from,
+          cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));
+      cannot_relabel_if(tensor.dims.size() == 1 && find_ggml_type(tensor.type)->block != 1, from,
+                        cat("has a quantised bias ", shown(tensor.name)));
     }
   }
 }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/hf_export.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "base/files/output_file.h"
 #include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "export/gguf_export.h"
+#include "export/export.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
@@ -54,12 +51,6 @@ const char* length_key(const ordered_json& text) {
   return "max_position_embeddings";
 }
 
-void keep_model_keys(const ordered_json& before, ordered_json& after) {
-  for (const char* name : kKept) {
-    if (before.is_object() && before.contains(name)) after[name] = before[name];
-  }
-}
-
 void write_v5(ordered_json& text, const ordered_json& before, const ordered_json& rope) {
   if (is_per_layer(before)) {
     ordered_json all = before;
@@ -98,15 +89,6 @@ ordered_json read_ordered(const fs::path& path) {
 void write_text(const fs::path& path, const std::string& text) {
   OutputFile file(path);
   file.write(text);
-  file.finish();
-}
-
-void copy_whole(const fs::path& from, const fs::path& to,
-                const std::function<void(std::uint64_t)>& progress) {
-  const Source source = Source::open(from);
-  OutputFile file(to);
-  file.on_bytes = progress;
-  file.copy(source, 0, source.size());
   file.finish();
 }
 
@@ -168,28 +150,27 @@ bool is_inside(fs::path inner, const fs::path& outer) {
 
 void check_inputs_apart(const fs::path& from, const fs::path& out,
                         const std::vector<fs::path>& files) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::usage, cat(shown(out.string()), " ", why),
-                "give another folder with -o: inputs are never changed");
+  const auto check = [&](bool wrong, const std::string& why) {
+    refuse_if(wrong, cat(shown(out.string()), " ", why),
+              "give another folder with -o: inputs are never changed");
   };
   std::error_code error;
-  if (fs::equivalent(from, out, error)) refuse("is the input itself");
-  if (is_inside(from, out)) refuse("contains the input");
-  if (is_inside(out, from)) refuse("is inside the input folder");
+  check(fs::equivalent(from, out, error), "is the input itself");
+  check(is_inside(from, out), "contains the input");
+  check(is_inside(out, from), "is inside the input folder");
   for (const fs::path& file : files) {
-    if (is_inside(file, out)) {
-      refuse(cat("holds ", shown(file.filename().string()), ", which the input links to"));
-    }
+    check(is_inside(file, out),
+          cat("holds ", shown(file.filename().string()), ", which the input links to"));
   }
 }
 
 void check_replaceable(const fs::path& out) {
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::usage, cat(shown(out.string()), " ", why, ", so it is not replaced"),
-                "give another folder with -o, or move this one away first");
+  const auto check = [&](bool wrong, const std::string& why) {
+    refuse_if(wrong, cat(shown(out.string()), " ", why, ", so it is not replaced"),
+              "give another folder with -o, or move this one away first");
   };
   std::error_code error;
-  if (!fs::is_directory(fs::symlink_status(out, error))) refuse("is not a folder");
+  check(!fs::is_directory(fs::symlink_status(out, error)), "is not a folder");
   nlohmann::json files;
   if (fs::is_regular_file(fs::symlink_status(out / kRecord, error))) {
     const nlohmann::json record = read_json(out / kRecord);
@@ -198,16 +179,15 @@ void check_replaceable(const fs::path& out) {
       files = record["files"];
     }
   }
-  if (!files.is_object()) refuse("was not written by mrrope export");
+  check(!files.is_object(), "was not written by mrrope export");
   for (fs::directory_iterator at(out, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
     if (name == kRecord) continue;
     std::error_code ignored;
     const fs::file_status status = at->symlink_status(ignored);
     const bool linked = files.contains(name) && files[name] == "linked";
-    if (!files.contains(name) || fs::is_directory(status) || linked != fs::is_symlink(status)) {
-      refuse(cat("contains ", shown(name), ", which mrrope did not write"));
-    }
+    check(!files.contains(name) || fs::is_directory(status) || linked != fs::is_symlink(status),
+          cat("contains ", shown(name), ", which mrrope did not write"));
   }
   if (error) cannot("list", out, error.value());
 }
@@ -248,7 +228,11 @@ void write_folder(const fs::path& from, const fs::path& to, const ordered_json& 
     const fs::path name = file.filename();
     record["files"][name.string()] = options.copy ? "copied" : "linked";
     if (options.copy) {
-      copy_whole(file, to / name, progress);
+      const Source source = Source::open(file);
+      OutputFile copy(to / name);
+      copy.on_bytes = progress;
+      copy.copy(source, 0, source.size());
+      copy.finish();
       continue;
     }
     // A cache of the hub holds links of its own: link to the file at their end.
@@ -288,48 +272,33 @@ ordered_json longrope_parameters(const Plan& plan, std::int64_t length, std::int
           {"long_factor", factors}};
 }
 
-ordered_json plugin_parameters(const Plan& plan) {
-  return {{"rope_type", "mrrope"},
-          {"rope_theta", plan.geometry().base},
-          {"attention_factor", total_attention_scale(plan)},
-          {"original_max_position_embeddings", plan.geometry().train_length},
-          {"factors", total_factors(plan)}};
-}
-
 ordered_json native_parameters(const Plan& plan) {
   const Geometry& g = plan.geometry();
   const Extension& e = plan.extension();
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::usage, cat("--native cannot express ", e.method, ": ", why),
-                "remove --native: the lists express it exactly");
+  const auto check = [&](bool possible, const std::string& why) {
+    refuse_if(!possible, cat("--native cannot express ", e.method, ": ", why),
+              "remove --native: the lists express it exactly");
   };
-  if (!g.trained_factor.empty() || g.trained_attention_scale != 1) {
-    refuse("the model has its own scaling, and only one can be named");
-  }
+  check(g.trained_factor.empty() && g.trained_attention_scale == 1,
+        "the model has its own scaling, and only one can be named");
   const double temperature = plan.attention_scale();
-  ordered_json out;
   const std::string_view rule = method_row(e.method).native;
+  const Parameters& p = e.parameters;
+  ordered_json out = {{"rope_type", rule}, {"rope_theta", g.base}, {"factor", e.scale}};
   if (rule == "linear" || rule == "llama3") {
-    if (temperature != 1)
-      refuse(cat("this form has no temperature, and the plan's is ", temperature));
-    out = {{"rope_type", rule}, {"rope_theta", g.base}, {"factor", e.scale}};
-    if (rule == "llama3") {
-      out["low_freq_factor"] = e.parameters.beta_slow.value_or(1);
-      out["high_freq_factor"] = e.parameters.beta_fast.value_or(4);
-      out["original_max_position_embeddings"] = g.train_length;
-    }
+    check(temperature == 1, cat("this form has no temperature, and the plan's is ", temperature));
+    if (rule == "linear") return out;
+    out["low_freq_factor"] = p.beta_slow.value_or(1);
+    out["high_freq_factor"] = p.beta_fast.value_or(4);
+    out["original_max_position_embeddings"] = g.train_length;
     return out;
   }
-  if (rule != "yarn" || e.parameters.low || e.parameters.high) {
-    refuse("only linear, yarn (without --low and --high) and llama3 have names");
-  }
-  out = {{"rope_type", "yarn"},
-         {"rope_theta", g.base},
-         {"factor", e.scale},
-         {"beta_fast", e.parameters.beta_fast.value_or(32)},
-         {"beta_slow", e.parameters.beta_slow.value_or(1)},
-         {"attention_factor", temperature},
-         {"original_max_position_embeddings", g.train_length}};
+  check(rule == "yarn" && !p.low && !p.high,
+        "only linear, yarn (without --low and --high) and llama3 have names");
+  out["beta_fast"] = p.beta_fast.value_or(32);
+  out["beta_slow"] = p.beta_slow.value_or(1);
+  out["attention_factor"] = temperature;
+  out["original_max_position_embeddings"] = g.train_length;
   // vLLM and SGLang multiply their own 1 + 0.1 ln S by this key, and read no attention_factor.
   const double rest = temperature / yarn_temperature(e.scale);
   if (std::abs(rest - 1) > 1e-12) out["attn_factor"] = rest;
@@ -353,11 +322,20 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   if (options.native) {
     rope = native_parameters(plan);
   } else if (options.dialect == Dialect::mrrope) {
-    rope = plugin_parameters(plan);
+    // As python/mrrope/_vllm.py reads it.
+    rope = {{"rope_type", "mrrope"},
+            {"rope_theta", plan.geometry().base},
+            {"attention_factor", total_attention_scale(plan)},
+            {"original_max_position_embeddings", plan.geometry().train_length},
+            {"factors", total_factors(plan)}};
   } else {
     rope = longrope_parameters(plan, options.length, plan.geometry().train_length);
   }
-  keep_model_keys(per_layer ? before.value("full_attention", ordered_json()) : before, rope);
+  const ordered_json model_keys =
+      per_layer ? before.value("full_attention", ordered_json()) : before;
+  for (const char* name : kKept) {
+    if (model_keys.is_object() && model_keys.contains(name)) rope[name] = model_keys[name];
+  }
   if (text.contains("partial_rotary_factor") && !rope.contains("partial_rotary_factor")) {
     rope["partial_rotary_factor"] = text["partial_rotary_factor"];
   }
@@ -412,19 +390,16 @@ std::uint64_t bytes_to_copy(const Model& model, const HfOptions& options) {
 void export_huggingface(const Model& model, const Plan& plan, const HfOptions& options,
                         const std::function<void(std::uint64_t)>& progress,
                         const HfVerify& verify) {
-  if (model.format != "huggingface") {
-    throw Error(ErrorKind::usage, cat(shown(model.path.string()), " is not a Hugging Face folder"),
-                "export it with --to gguf, or give the folder that it was converted from");
-  }
+  refuse_if(model.format != "huggingface",
+            cat(shown(model.path.string()), " is not a Hugging Face folder"),
+            "export it with --to gguf, or give the folder that it was converted from");
   check_made_for(plan.geometry(), model);
   const fs::path from = hf_folder(model);
   // read_model() found nothing but this file: not config.json, nor the weights of a folder.
-  if (model.files == std::vector{model.path} && model.path.filename() != "config.json") {
-    throw Error(ErrorKind::usage,
-                cat(shown(model.path.string()),
-                    " is only a config; the weights beside it may belong to another model"),
-                "give a folder whose config.json it is");
-  }
+  refuse_if(model.files == std::vector{model.path} && model.path.filename() != "config.json",
+            cat(shown(model.path.string()),
+                " is only a config; the weights beside it may belong to another model"),
+            "give a folder whose config.json it is");
   const fs::path out = named(options.out);
   const std::vector<fs::path> files = files_to_bring(from);
   check_output(from, out, files, options.replace);

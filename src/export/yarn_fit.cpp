@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "export/gguf_export.h"
+#include "export/export.h"
 #include "mrrope/error.h"
 
 namespace mrrope::exporting {
@@ -24,14 +24,11 @@ YarnRamp ramp_of(const Geometry& g, std::int64_t original) {
   return yarn_ramp(g.rotary_dim, g.base, double(original), kBetaFast, 1);
 }
 
-double factor_at(const YarnRamp& ramp, double scale, std::size_t pair) {
-  const double part = ramp.at(double(pair));
-  return 1 / (1 - part + part / scale);
-}
-
 double error_at(const std::vector<double>& wanted, const YarnRamp& ramp, double scale,
                 std::size_t pair) {
-  return std::abs(wanted[pair] / factor_at(ramp, scale, pair) - 1);
+  const double part = ramp.at(double(pair));
+  const double factor = 1 / (1 - part + part / scale);
+  return std::abs(wanted[pair] / factor - 1);
 }
 
 double largest_error(const std::vector<double>& wanted, const YarnRamp& ramp, double scale) {

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
-#include "export/hf_export.h"
+#include "export/export.h"
 
 namespace mrrope::proof {
 
@@ -44,7 +44,8 @@ bool has_same_graph(exporting::GgufEncoding encoding) {
          encoding == exporting::GgufEncoding::factors || encoding == exporting::GgufEncoding::lists;
 }
 
-[[noreturn]] void differs(const std::string& what) {
+void must(bool same, const std::string& what) {
+  if (same) return;
   throw Error(ErrorKind::goal_not_met, cat("the exported file does not match the plan: ", what),
               "this is a bug in mrrope or in its table of architectures: please report it");
 }
@@ -140,39 +141,33 @@ Plan nudged(const Plan& plan) {
 void check_read_back(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
                      std::int64_t length) {
   const Model back = read_model(exported.files.front().path);
-  if (back.architecture != exported.architecture) {
-    differs(cat("its architecture reads back as ", back.architecture));
-  }
+  must(back.architecture == exported.architecture,
+       cat("its architecture reads back as ", back.architecture));
   const Gguf file = read_gguf(exported.files.front().path);
   const std::string key = exported.architecture + ".";
-  if (file.first().integer(key + "context_length", 1, INT32_MAX) != length) {
-    differs(cat(key, "context_length is not ", length));
-  }
-  if (exported.attn_factor &&
-      file.first().real(key + "rope.scaling.attn_factor") != double(*exported.attn_factor)) {
-    differs(cat(key, "rope.scaling.attn_factor is not ", *exported.attn_factor));
-  }
+  must(file.first().integer(key + "context_length", 1, INT32_MAX) == length,
+       cat(key, "context_length is not ", length));
+  const std::optional<float>& attn = exported.attn_factor;
+  must(!attn || file.first().real(key + "rope.scaling.attn_factor") == double(*attn),
+       cat(key, "rope.scaling.attn_factor is not ", attn.value_or(1)));
   for (const char* name : {kRopeFreqs, kRopeLong, kRopeShort}) {
     const std::vector<double> list = file.rope_factors(name);
-    if (!list.empty() && !exported.divisors.empty() &&
-        !std::equal(list.begin(), list.end(), exported.divisors.begin(), exported.divisors.end(),
-                    [](double a, float b) { return a == double(b); })) {
-      differs(cat(name, " does not hold the divisors"));
-    }
+    must(list.empty() || exported.divisors.empty() ||
+             std::equal(list.begin(), list.end(), exported.divisors.begin(),
+                        exported.divisors.end(), [](double a, float b) { return a == double(b); }),
+         cat(name, " does not hold the divisors"));
   }
   // The angles that follow from all of it.
   const std::vector<double> theta = trained_theta(back.geometry);
   const std::vector<double>& wanted = plan.theta();
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (!(std::abs(theta[i] / wanted[i] - 1) < 1e-5)) {
-      differs(cat("pair ", i, " turns by ", theta[i], " per position; the plan has ", wanted[i]));
-    }
+    must(std::abs(theta[i] / wanted[i] - 1) < 1e-5,
+         cat("pair ", i, " turns by ", theta[i], " per position; the plan has ", wanted[i]));
   }
   const double temperature = plan.attention_scale() * source.geometry.trained_attention_scale;
-  if (!(std::abs(back.geometry.trained_attention_scale / temperature - 1) < 1e-5)) {
-    differs(cat("the attention scale reads back as ", back.geometry.trained_attention_scale,
-                "; the plan has ", temperature));
-  }
+  const double scale = back.geometry.trained_attention_scale;
+  must(std::abs(scale / temperature - 1) < 1e-5,
+       cat("the attention scale reads back as ", scale, "; the plan has ", temperature));
 }
 
 // ---- transformers, in a process of its own ------------------------------------------------------
@@ -332,11 +327,9 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
   for (const GgufFileOut& file : exported.files) files.push_back(file.path);
   proof.largest = apart(expected, stock_logits(files, text, wanted, options, on_tokens));
   const double limit = std::max(kSame, kTimesNoise * proof.noise);
-  if (!(proof.largest <= limit)) {
-    differs(cat("logits of stock libllama differ from those under the plan by ",
-                significant(proof.largest, 3),
-                " standard deviations (allowed: ", significant(limit, 3), ")"));
-  }
+  must(proof.largest <= limit, cat("logits of stock libllama differ from those under the plan by ",
+                                   significant(proof.largest, 3),
+                                   " standard deviations (allowed: ", significant(limit, 3), ")"));
   proof.conclusive = has_same_graph(exported.encoding) || proof.without_plan > limit;
   return proof;
 }
@@ -354,24 +347,22 @@ HuggingFaceProof prove_huggingface(const std::filesystem::path& folder, const Pl
   const nlohmann::json read = parse_json(last_line(output.out), "the output of python3");
   const std::vector<double> theta = read.at("theta").get<std::vector<double>>();
   const std::vector<double>& wanted = plan.theta();
-  const auto differs = [&](const std::string& what) {
+  const auto agree = [&](bool same, const std::string& what) {
+    if (same) return;
     throw Error(
         ErrorKind::goal_not_met,
         cat("transformers reads something other than the plan from the exported folder: ", what),
         "this is a bug in mrrope: please report it");
   };
-  if (theta.size() != wanted.size()) {
-    differs(cat(theta.size(), " pairs instead of ", wanted.size()));
-  }
+  agree(theta.size() == wanted.size(), cat(theta.size(), " pairs instead of ", wanted.size()));
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     proof.largest = std::max(proof.largest, std::abs(theta[i] / wanted[i] - 1));
   }
   const double factor = read.at("factor").get<double>();
   proof.temperature = std::abs(factor / exporting::total_attention_scale(plan) - 1);
-  if (!(proof.largest < kTolerance) || !(proof.temperature < kTolerance)) {
-    differs(cat("angles differ by ", significant(proof.largest, 3), ", the temperature by ",
-                significant(proof.temperature, 3)));
-  }
+  agree(proof.largest < kTolerance && proof.temperature < kTolerance,
+        cat("angles differ by ", significant(proof.largest, 3), ", the temperature by ",
+            significant(proof.temperature, 3)));
   proof.ran = true;
   proof.version = read.at("version").get<std::string>();
   return proof;

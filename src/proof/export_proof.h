@@ -6,10 +6,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "engine/llama/local.h"
-#include "export/gguf_export.h"
+#include "export/export.h"
 #include "mrrope/model.h"
 
 namespace mrrope::proof {

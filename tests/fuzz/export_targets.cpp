@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/json.h"
-#include "export/gguf_export.h"
+#include "export/export.h"
 #include "formats/facts.h"
 #include "formats/plan_file.h"
 #include "fuzz/require.h"

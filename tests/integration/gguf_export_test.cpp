@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exported files in stock libllama against the source under the injected plan, on small random
 // models: one per architecture that has an exact encoding, and the other encodings.
-#include "export/gguf_export.h"
-
 #include <gtest/gtest.h>
 #include <llama.h>
 
 #include <cmath>
 
 #include "engine/llama/local.h"
+#include "export/export.h"
 #include "formats/architectures.h"
 #include "mrrope/error.h"
 #include "support/architecture_cases.h"

@@ -74,7 +74,7 @@ echo "installed from a clone"
 tar tzf "$work"/mrrope-*.tar.gz | sed 's,^[^/]*/,,' >"$work/names"
 "$source/tests/python/newer.sh" "$wheel" || [ $? -eq 77 ]
 for name in CMakeLists.txt pyproject.toml LICENSE models/mrrope-tiny.gguf python/mrrope/__init__.py \
-  tools/fetch_llama.sh src/capi/make.cpp cmake/mrrope_c.map; do
+  tools/fetch_llama.sh src/capi/capi.cpp cmake/mrrope_c.map; do
   grep -qx "$name" "$work/names" || { echo "the sdist lacks $name"; exit 1; }
 done
 if [ -n "${MRROPE_TEST_LONG:-}" ]; then  # compiles everything once more

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/args/eval_options.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -8,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
 #include "eval/run/run_folder.h"
@@ -32,30 +31,26 @@ std::string key_from_environment(const std::string& url) {
 
 eval::Shard chosen_shard(const EvalFlags& flags) {
   if (flags.shard.empty()) return {};
-  if (flags.out.empty()) {
-    refuse("a shard must be kept, to be joined with the others", "give it a folder: -o DIR");
-  }
+  refuse_if(flags.out.empty(), "a shard must be kept, to be joined with the others",
+            "give it a folder: -o DIR");
   return eval::parse_shard(flags.shard);
 }
 
 // What the server of an endpoint decides.
 void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
-  if (!extension.methods.empty() || !extension.plan_files.empty() || extension.scale) {
-    refuse("the server of an endpoint sets the scaling of its model",
-           "remove --method, --plan and --scale; mrrope export writes a plan into files that "
-           "servers run");
-  }
+  refuse_if(!extension.methods.empty() || !extension.plan_files.empty() || extension.scale,
+            "the server of an endpoint sets the scaling of its model",
+            "remove --method, --plan and --scale; mrrope export writes a plan into files that "
+            "servers run");
   const SubjectFlags& subject = flags.subject;
-  if (!subject.train_ctx.empty() || subject.replace_scaling) {
-    refuse("the server of an endpoint sets the geometry of its model",
-           "remove --train-ctx and --replace-scaling");
-  }
+  refuse_if(!subject.train_ctx.empty() || subject.replace_scaling,
+            "the server of an endpoint sets the geometry of its model",
+            "remove --train-ctx and --replace-scaling");
   std::error_code error;
-  if (std::filesystem::exists(subject.model, error)) {
-    refuse(cat(subject.model, " is a file, and --endpoint has its own model"),
-           "to use only its vocabulary, give --vocab " + subject.model);
-  }
+  refuse_if(std::filesystem::exists(subject.model, error),
+            cat(subject.model, " is a file, and --endpoint has its own model"),
+            "to use only its vocabulary, give --vocab " + subject.model);
 }
 
 // window: of the model; 0 where only a server knows it.
@@ -70,16 +65,13 @@ void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
     refuse("no context length given", "give --ctx 8k, or --lengths 512,1k,2k,4k,8k");
   }
   for (const std::int64_t length : job.lengths) {
-    if (length >= 2) continue;
-    refuse(cat("length ", length, " leaves no token to score"),
-           "give --lengths of 2 tokens or more");
+    refuse_if(length < 2, cat("length ", length, " leaves no token to score"),
+              "give --lengths of 2 tokens or more");
   }
   if (job.lengths.empty()) job.lengths = default_lengths(window > 0 ? window : job.ctx, job.ctx);
   job.longest = *std::max_element(job.lengths.begin(), job.lengths.end());
-  if (job.longest > job.ctx) {
-    refuse(cat("a length is longer than --ctx ", job.ctx),
-           "give a larger --ctx, or shorter --lengths");
-  }
+  refuse_if(job.longest > job.ctx, cat("a length is longer than --ctx ", job.ctx),
+            "give a larger --ctx, or shorter --lengths");
 }
 
 // What run.json says of the model file, so that a report can name it in commands.
@@ -140,13 +132,12 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
 void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
   add_extension(task, flags.extension);
-  add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k")
-      ->delimiter(',');
+  add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k");
 }
 
-void add_eval_output(CLI::App& task, EvalFlags& flags) {
+void add_eval_output(CLI::App& task, EvalFlags& flags, const std::string& examples, Runs runs) {
   add_engine(task, flags.engine);
-  add_endpoint(task, flags.remote);
+  if (runs == Runs::anywhere) add_endpoint(task, flags.remote);
   add_value(task, "-o,--out", flags.out, "DIR",
             "Folder for run.json, journal.jsonl and results.json");
   add_value(task, "--shard", flags.shard, "I/N",
@@ -154,6 +145,16 @@ void add_eval_output(CLI::App& task, EvalFlags& flags) {
   add_format(task, flags.format, "text,json,csv,lm-eval");
   task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop")
       ->excludes(task.get_option("--json"));
+  task.footer(
+      cat("Examples:\n", examples,
+          "A run with -o that was interrupted resumes when the same command is given again."));
+}
+
+std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t n = first; n < ctx; n *= 2) lengths.push_back(n);
+  lengths.push_back(ctx);
+  return lengths;
 }
 
 OpenModel open_model(EvalJob& job) {
@@ -162,21 +163,20 @@ OpenModel open_model(EvalJob& job) {
     if (m.ladder) ladders.push_back(&*m.ladder);
   }
   if (!job.served()) {
-    OpenModel model{open_checked(job.model, job.engine, ladders, job.places), nullptr};
+    OpenModel model{engine::open_checked(job.model, job.engine, ladders, job.places), nullptr};
     for (auto& [index, choice] : job.automatic) {
       use(*model.local, choice);
       job.methods[index].ladder = choice.ladder;
     }
     return model;
   }
-  check_before_loading(job.model, {}, job.places);
+  engine::check_before_loading(job.model, {}, job.places);
   auto model = open_remote(job.remote);
-  if (job.longest > model->context_length()) {
-    refuse(cat("the server accepts ", model->context_length(), " tokens per request, and ",
-               job.longest, " are needed"),
-           "start the server with more (llama-server -c, vllm serve --max-model-len), or give "
-           "shorter --lengths");
-  }
+  refuse_if(job.longest > model->context_length(),
+            cat("the server accepts ", model->context_length(), " tokens per request, and ",
+                job.longest, " are needed"),
+            "start the server with more (llama-server -c, vllm serve --max-model-len), or give "
+            "shorter --lengths");
   return {nullptr, std::move(model)};
 }
 
@@ -235,7 +235,7 @@ void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending) {
   if (target.timelines() == nullptr) return;
   print_memory(job.model, job.engine);
-  std::cout << time_text(kept_speed(job.model, job.engine), passes, ending)
+  std::cout << engine::time_text(engine::kept_speed(job.model, job.engine), passes, ending)
             << "\nfor less, give fewer --method, --lengths, --documents or --samples\n";
 }
 

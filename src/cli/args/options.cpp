@@ -32,28 +32,19 @@ std::string list_text(const std::string& text) {
   if (text.front() == '[') return text;
   if (text.front() != '@') return cat("[", text, "]");
   const nlohmann::json list = read_json(text.substr(1));
-  if (!list.is_array()) refuse(cat(text, " is not a JSON list"), "write [1, 1.5, 2]");
+  refuse_if(!list.is_array(), cat(text, " is not a JSON list"), "write [1, 1.5, 2]");
   return list.dump();
 }
 
-Parameters short_forms(const ExtensionFlags& flags) {
-  Parameters out;
+// Throws Error (usage) for flags that change the plan of a method, where there are only files.
+void refuse_without_method(const ExtensionFlags& flags) {
+  std::string flag = flags.scale ? "--scale" : "";
   for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
-    const ParameterInfo& p = parameters()[i];
-    const std::string& text = flags.parameters[i];
-    if (text.empty()) continue;
-    set_parameter(out, p, p.list ? list_text(text) : text);
+    if (!flags.parameters[i].empty()) flag = flag_name(parameters()[i]);
   }
-  return out;
-}
-
-// Copies the parameter where it is given.
-void take(Parameters& to, const Parameters& from, const ParameterInfo& p) {
-  if (p.list) {
-    if (!(from.*p.list).empty()) to.*p.list = from.*p.list;
-  } else if (const auto value = value_of(from, p)) {
-    set_value(to, p, value);
-  }
+  if (flag.empty()) return;
+  refuse(cat(flag, " does not change a plan file, which has its own numbers"),
+         cat("leave it out, or make a plan with --method and ", flag));
 }
 
 // Whether --plan names a model file or folder instead of a plan file.
@@ -145,9 +136,8 @@ std::vector<double> parse_list(const std::string& text, const char* flag) {
   const std::string list = list_text(text);
   for (const std::string& word : split_list(list.substr(1, list.size() - 2))) {
     const std::optional<double> value = parse_double(word);
-    if (!value) {
-      refuse(cat("'", word, "' in ", flag, " is not a number"), "write numbers as 1.5,2,2.5");
-    }
+    refuse_if(!value, cat("'", word, "' in ", flag, " is not a number"),
+              "write numbers as 1.5,2,2.5");
     out.push_back(*value);
   }
   return out;
@@ -155,10 +145,8 @@ std::vector<double> parse_list(const std::string& text, const char* flag) {
 
 std::int64_t parse_length(const std::string& text) {
   const auto length = mrrope::parse_length(text);
-  if (!length) {
-    refuse(cat("'", text, "' is not a length"),
-           "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
-  }
+  refuse_if(!length, cat("'", text, "' is not a length"),
+            "write tokens as 4096, or 128k for 131072, or 1m for 1048576");
   return *length;
 }
 
@@ -191,45 +179,39 @@ bool given(const SubjectFlags& flags) {
          flags.replace_scaling;
 }
 
-Subject resolve(const SubjectFlags& flags) {
-  Subject subject;
-  if (!flags.model.empty()) {
-    if (flags.rotary_dim || flags.base) {
-      refuse("a model file states its own rotary_dim and base",
-             "remove --rotary-dim and --rope-freq-base, or remove the model");
-    }
-    subject.model = read_model(model_path(flags), flags.replace_scaling);
-    subject.geometry = subject.model->geometry;
-  } else {
-    if (!flags.rotary_dim || !flags.base || flags.train_ctx.empty()) {
-      refuse("no model given",
-             "give a GGUF file or a Hugging Face folder; plan and theory also take "
-             "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
-    }
-    subject.geometry.rotary_dim = *flags.rotary_dim;
-    subject.geometry.base = *flags.base;
-  }
-  if (!flags.train_ctx.empty()) subject.geometry.train_length = parse_length(flags.train_ctx);
-  validate(subject.geometry);
-  return subject;
-}
-
 Model model_of(const SubjectFlags& flags) {
-  if (flags.model.empty()) refuse("no model given", "give a GGUF file or a Hugging Face folder");
-  const Subject subject = resolve(flags);
-  Model model = *subject.model;
-  model.geometry = subject.geometry;
+  refuse_if(flags.model.empty(), "no model given", "give a GGUF file or a Hugging Face folder");
+  refuse_if(flags.rotary_dim || flags.base, "a model file states its own rotary_dim and base",
+            "remove --rotary-dim and --rope-freq-base, or remove the model");
+  Model model = read_model(model_path(flags), flags.replace_scaling);
+  if (!flags.train_ctx.empty()) model.geometry.train_length = parse_length(flags.train_ctx);
+  validate(model.geometry);
   return model;
 }
 
-void add_extension(CLI::App& verb, ExtensionFlags& flags) {
+Geometry resolve(const SubjectFlags& flags) {
+  if (!flags.model.empty()) return model_of(flags).geometry;
+  refuse_if(!flags.rotary_dim || !flags.base || flags.train_ctx.empty(), "no model given",
+            "give a GGUF file or a Hugging Face folder; plan and theory also take "
+            "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
+  const Geometry geometry{*flags.rotary_dim, *flags.base, parse_length(flags.train_ctx)};
+  validate(geometry);
+  return geometry;
+}
+
+std::vector<std::string> method_names() {
   std::vector<std::string> names;
   for (const MethodInfo& m : methods()) names.emplace_back(m.name);
-  add_value(verb, "--method", flags.methods, "NAME,...",
-            cat("Methods: ", joined(names, ", "),
-                "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
-                "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
-                "and far:pi beyond"));
+  return names;
+}
+
+void add_extension(CLI::App& verb, ExtensionFlags& flags) {
+  verb.add_option("--method", flags.methods,
+                  cat("Methods: ", joined(method_names(), ", "),
+                      "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
+                      "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
+                      "and far:pi beyond"))
+      ->type_name("NAME,...");  // their notation has commas of its own
   add_value(verb, "--scale", flags.scale, "S", "Extend the window by this factor");
   add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
             "Context length to reach in tokens, e.g. 32768 or 128k");
@@ -244,8 +226,7 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags) {
   }
   add_value(verb, "--plan", flags.plan_files, "FILE",
             "Plan file written by mrrope plan or tune, or a model whose declared scaling is "
-            "taken; repeatable")
-      ->take_all();
+            "taken; repeatable");
 }
 
 void add_format(CLI::App& verb, std::string& format, const char* formats) {
@@ -262,30 +243,20 @@ std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
   for (const std::string& text : flags.methods) {
     for (MethodSpec& spec : parse_methods(text)) out.push_back(std::move(spec));
   }
-  const Parameters shorts = short_forms(flags);
-  for (const ParameterInfo& p : parameters()) {
-    if (!given(shorts, p)) continue;
+  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
+    const ParameterInfo& p = parameters()[i];
+    const std::string& text = flags.parameters[i];
+    if (text.empty()) continue;
     bool used = false;
     for (MethodSpec& spec : out) {
       if (out.size() > 1 && !uses(spec, p)) continue;
-      take(spec.parameters, shorts, p);
+      set_parameter(spec.parameters, p, p.list ? list_text(text) : text);
       used = true;
     }
-    if (!used) {
-      refuse(cat("none of these methods uses ", flag_name(p)), cat("leave out ", flag_name(p)));
-    }
+    refuse_if(!used, cat("none of these methods uses ", flag_name(p)),
+              cat("leave out ", flag_name(p)));
   }
   return out;
-}
-
-void refuse_without_method(const ExtensionFlags& flags) {
-  std::string flag = flags.scale ? "--scale" : "";
-  for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
-    if (!flags.parameters[i].empty()) flag = flag_name(parameters()[i]);
-  }
-  if (flag.empty()) return;
-  refuse(cat(flag, " does not change a plan file, which has its own numbers"),
-         cat("leave it out, or make a plan with --method and ", flag));
 }
 
 void check_reach(const ExtensionFlags& flags) {
@@ -304,10 +275,8 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry) {
   std::vector<Candidate> out;
   if (!flags.methods.empty()) {
-    if (!geometry) {
-      refuse(cat("method ", flags.methods.front(), " needs a model"),
-             "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
-    }
+    refuse_if(!geometry, cat("method ", flags.methods.front(), " needs a model"),
+              "give a file or folder, or --rotary-dim --rope-freq-base --train-ctx");
     const std::vector<MethodSpec> methods = method_specs(flags);
     const std::int64_t ctx = flags.ctx.empty() ? 0 : parse_length(flags.ctx);
     const bool lists = std::all_of(methods.begin(), methods.end(), [](const MethodSpec& m) {
@@ -339,15 +308,9 @@ Ladder up_to(const Ladder& ladder, std::int64_t length) {
                                          : ladder;
 }
 
-std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder) {
-  return flags.ctx.empty() ? ladder.longest() : parse_length(flags.ctx);
-}
-
 std::string geometry_words(const SubjectFlags& flags) {
-  std::string text;
-  if (flags.replace_scaling) text += " --replace-scaling";
-  if (!flags.train_ctx.empty()) text += " --train-ctx " + flags.train_ctx;
-  return text;
+  return cat(flags.replace_scaling ? " --replace-scaling" : "",
+             flags.train_ctx.empty() ? "" : " --train-ctx " + flags.train_ctx);
 }
 
 void note_auto(const std::vector<Candidate>& candidates) {
@@ -394,13 +357,11 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
   if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
   if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;
   const std::vector<Candidate> candidates = resolve(flags, geometry);
-  if (candidates.size() != 1) {
-    refuse(cat(verb, " runs one method, not ", candidates.size()),
-           "give one --method or one --plan");
-  }
+  refuse_if(candidates.size() != 1, cat(verb, " runs one method, not ", candidates.size()),
+            "give one --method or one --plan");
   const Candidate& c = candidates.front();
   const bool ours = is_auto(c.method.name);
-  const std::int64_t ctx = length_asked_for(flags, c.ladder);
+  const std::int64_t ctx = flags.ctx.empty() ? c.ladder.longest() : parse_length(flags.ctx);
   return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
 }
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags that mean the same on every verb, and what they become.
+// Flags that mean the same on every verb or on every task of mrrope eval, and what they become.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/remote/remote.h"
 #include "engine/run/open.h"
 #include "engine/run/speed.h"
+#include "eval/run/runner.h"
+#include "eval/text/documents.h"
 #include "mrrope/ladder.h"
 #include "mrrope/model.h"
 
@@ -24,16 +30,39 @@ std::int64_t parse_length(const std::string& text);
 // "1,1.5,2", or @FILE with a JSON list; flag is for the message. Throws Error (usage).
 std::vector<double> parse_list(const std::string& text, const char* flag);
 
-// A flag with the name of its value; with its default in the help.
+// A verb and its flags, which `run` gets when it was typed.
+template <typename Flags>
+struct Verb {
+  CLI::App& app;
+  Flags& flags;
+};
+template <typename Flags, typename Run>
+Verb<Flags> add_verb(CLI::App& above, const char* name, const char* about, Run run) {
+  const auto flags = std::make_shared<Flags>();
+  CLI::App* verb = above.add_subcommand(name, about);
+  verb->callback([flags, run] { run(*flags); });
+  return {*verb, *flags};
+}
+
+// A flag with the name of its value; with its default in the help. Of several values each is a flag
+// of its own, or, where the name ends in ",...", they are one list.
 template <typename T>
-CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const char* type,
+CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const std::string& type,
                        const std::string& help) {
-  return verb.add_option(name, value, help)->type_name(type);
+  CLI::Option* option = verb.add_option(name, value, help)->type_name(type);
+  if (option->get_items_expected_max() == 1) return option;
+  return type.ends_with(",...") ? option->delimiter(',') : option->take_all();
 }
 template <typename T>
 CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char* type,
                          const std::string& help) {
   return add_value(verb, name, value, type, help)->capture_default_str();
+}
+// A number of samples, documents or positions.
+template <typename T>
+CLI::Option* add_count(CLI::App& verb, const char* name, T& value, int least,
+                       const std::string& help) {
+  return add_default(verb, name, value, "N", help)->check(CLI::Range(least, kMostCounted));
 }
 
 // The model, or a geometry without one.
@@ -49,14 +78,10 @@ struct SubjectFlags {
 enum class Takes { model, model_or_geometry };
 void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes = Takes::model);
 
-struct Subject {
-  std::optional<Model> model;
-  Geometry geometry;
-};
 bool given(const SubjectFlags& flags);
-Subject resolve(const SubjectFlags& flags);
-// The model with its geometry. Throws Error (usage) where none is given.
+// The model, and the geometry of it or of the flags. Throw Error (usage) where there is none.
 Model model_of(const SubjectFlags& flags);
+Geometry resolve(const SubjectFlags& flags);
 
 // The methods, and how far they reach.
 struct ExtensionFlags {
@@ -67,6 +92,7 @@ struct ExtensionFlags {
   std::vector<std::string> parameters = std::vector<std::string>(mrrope::parameters().size());
   std::vector<std::string> plan_files;
 };
+std::vector<std::string> method_names();
 // The short forms are not listed: they work with a note, for one version.
 void add_extension(CLI::App& verb, ExtensionFlags& flags);
 
@@ -97,15 +123,8 @@ void check_reach(const ExtensionFlags& flags);
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
                                const std::optional<Geometry>& geometry);
 
-// Throws Error (usage) for flags that change the plan of a method, where there are only files.
-void refuse_without_method(const ExtensionFlags& flags);
-
 // The ladder, with the only rung of a static method up to `length`.
 Ladder up_to(const Ladder& ladder, std::int64_t length);
-
-// --ctx; without it how many tokens the ladder was made for. Headroom is extra scale, not
-// extra length.
-std::int64_t length_asked_for(const ExtensionFlags& flags, const Ladder& ladder);
 
 // The flags that give the geometry of a model file again: " --train-ctx 512", or nothing.
 std::string geometry_words(const SubjectFlags& flags);
@@ -136,13 +155,75 @@ void use(TimelineModel& model, LadderChoice& choice);
 // For --dry-run: prints the memory that the model needs. Throws Error (failed) if it does not fit.
 void print_memory(const Model& model, const engine::LocalOptions& options);
 
-using engine::check_before_loading;
-using engine::kept_speed;
-using engine::measure_speed;
-using engine::open_checked;
-using engine::Places;
-using engine::ReadingSpeed;
-using engine::seconds_to_read;
-using engine::time_text;
+// ---- What all tasks of mrrope eval share. (eval_options.cpp)
+
+struct EvalFlags {
+  SubjectFlags subject;
+  ExtensionFlags extension;
+  engine::LocalOptions engine;
+  std::vector<std::string> lengths;
+  std::string out;
+  std::string shard;
+  std::string format = "text";
+  bool dry_run = false;
+  engine::RemoteOptions remote;  // with a url: the model is behind an endpoint
+};
+
+// In two parts; a task's own flags come between them.
+void add_eval_subject(CLI::App& task, EvalFlags& flags);
+enum class Runs { anywhere, local_only };
+void add_eval_output(CLI::App& task, EvalFlags& flags, const std::string& examples,
+                     Runs runs = Runs::anywhere);
+
+// What the flags ask for, worked out before the model is loaded.
+struct EvalJob {
+  Model model;
+  engine::LocalOptions engine;  // a task sets how many timelines it needs
+  std::int64_t ctx = 0;
+  std::vector<std::int64_t> lengths;
+  std::int64_t longest = 0;
+  std::vector<eval::MethodUnderTest> methods;
+  std::map<std::size_t, LadderChoice> automatic;  // which of the methods are auto
+  engine::Places places;                          // a task adds what it reads
+  engine::RemoteOptions remote;
+  bool served() const noexcept { return !remote.url.empty(); }
+};
+
+// (window, ctx): the lengths if --lengths is not given.
+using DefaultLengths =
+    std::function<std::vector<std::int64_t>(std::int64_t window, std::int64_t ctx)>;
+// The first, and doubling up to ctx.
+std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx);
+EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengths);
+
+// The local engine, or the endpoint.
+struct OpenModel {
+  std::unique_ptr<TimelineModel> local;
+  std::unique_ptr<PromptModel> served;
+  eval::Target target() const { return served ? eval::Target(*served) : eval::Target(*local); }
+};
+// Checks everything that needs no model first. Where this model cannot run auto, what takes its
+// place is measured, as generate and serve would use it.
+OpenModel open_model(EvalJob& job);
+
+// Calls run_evaluation() and prints its results. Throws Error (failed) if prompts got no answer.
+void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& target,
+              std::uint64_t seed, const eval::RunTask& run);
+
+// The cost of a task for --dry-run, on a local engine: memory, and the time that passes over these
+// many tokens take.
+void print_local_cost(const EvalJob& job, const eval::Target& target,
+                      const std::vector<std::int64_t>& passes, const char* ending = "");
+
+// The texts that come with mrrope, for tasks that were given none; says so in a note.
+std::vector<std::string> default_texts();
+
+// The texts of these files and folders, or the default ones; notes what was skipped.
+eval::DocumentSet read_texts(const std::vector<std::string>& given,
+                             const eval::DocumentOptions& options);
+
+// The tasks of other files than eval_command.cpp, which lists all.
+void add_eval_ppl(CLI::App& eval);
+void add_eval_needle(CLI::App& eval);
 
 }  // namespace mrrope::cli

@@ -7,8 +7,13 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
-#include "mrrope/error.h"
 #include "report/report.h"
+
+// Files that are part of the program: CMake turns each into a string (mrrope_embed).
+namespace mrrope::embedded {
+extern const char* const presets_json;    // data/presets.json
+extern const char* const spellings_json;  // cli/args/spellings.json
+}  // namespace mrrope::embedded
 
 namespace mrrope::cli {
 
@@ -18,127 +23,25 @@ const Preset* in_use = nullptr;
 
 constexpr std::string_view kPaper = "paper/";
 
-constexpr const char* kFloat32 =
-    "The paper measured in float32: use an F32 GGUF (convert_hf_to_gguf.py --outtype f32). The "
-    "preset\n"
-    "makes the cache f32 as well; -ctk f16 -ctv f16 halves it, and the run then notes the "
-    "difference.\n";
-
-constexpr const char* kTwoYarns =
-    "yarn is the ramp over pair numbers that engines run, yarn-rotations the ramp over turns that\n"
-    "the papers print. The paper's YaRN row is compared with yarn.\n";
-
-constexpr const char* kOfficialPrompts =
-    "The prompts were written for this project. To use the benchmark's own, make a file from "
-    "checkouts\n"
-    "of the two repositories, and add the flags below:\n"
-    "  tools/official_prompts.py --infinitebench InfiniteBench --longbench LongBench "
-    ">prompts.json\n";
-
-Preset ppl_preset(const char* name, const char* what, const char* lengths) {
-  return {
-      std::string("paper/ppl-") + name,
-      what,
-      "MODEL --text DATA",
-      std::string("eval ppl --method ntk,yarn,yarn-rotations,regressive,uni,pro --documents 10 "
-                  "--select random --seed 1 --min-tokens 128k --kl-positions 0 --cache-type-k f32 "
-                  "--cache-type-v f32 ") +
-          lengths,
-      cat("DATA is the test split of Proof-pile, as .jsonl with the field text.\n",
-          "The paper's text says ten sequences over 128K tokens, chosen at random; its published\n",
-          "script takes the first ten: add --select first for those.\n",
-          "regressive is the arithmetic counterpart of pro, which the paper does not run.\n",
-          kFloat32, kTwoYarns),
-      true};
-}
-
-Preset sweep_preset(const char* name, const char* what, const char* borders) {
-  return {
-      std::string("paper/sweep-") + name,
-      what,
-      "MODEL --text DATA",
-      cat("eval ppl --method yarn(", borders, "),pro(", borders, ") --ctx 128k --lengths 128k ",
-          "--documents 10 --select random --seed 1 --kl-positions 0 --cache-type-k f32 "
-          "--cache-type-v f32"),
-      cat("DATA is the test split of Proof-pile. The paper does not say which documents it used\n",
-          "here; ten of at least 128K tokens, chosen at random, as in its tables of perplexity.\n",
-          kFloat32),
-      true};
+// Lines of presets.json; "@NAME" stands for lines that several presets share.
+std::string lines_of(const nlohmann::json& lines, const nlohmann::json& shared) {
+  std::string text;
+  for (const nlohmann::json& each : lines) {
+    const auto line = each.get<std::string>();
+    text += line[0] == '@' ? lines_of(shared.at(line.substr(1)), shared) : line + "\n";
+  }
+  return text;
 }
 
 std::vector<Preset> make_presets() {
-  const std::string ruler =
-      "eval ruler --method yarn,yarn-rotations,pro --samples 500 --ctx 128k --lengths "
-      "8k,16k,32k,64k,128k";
-  const std::string ruler_notes =
-      cat("Samples are made here; --data DIR takes those of RULER's own scripts.\n",
-          "The paper gives no number of samples: 500 is RULER's.\n", kTwoYarns);
-  const std::string longbench =
-      "eval longbench-v2 --method yarn,yarn-rotations,pro --form letters ";
-  const std::string letters = cat(
-      "DATA is data.json of LongBench-v2. Items longer than --ctx are dropped, as in the paper.\n",
-      "letters is the method of the authors' published script; --form auto is the benchmark's\n",
-      "own.\n", kOfficialPrompts, "  --prompts prompts.json --form auto\n", kTwoYarns);
-  const char* attention =
-      "The model reads a text longer than its window under each plan, at the scale of the paper's\n"
-      "tables. For this figure the paper states neither the model nor the length.\n";
-  const char* to_128k = "--ctx 128k --lengths 8k,16k,32k,64k,128k";
-  return {
-      ppl_preset("llama3", "perplexity on Proof-pile, Llama-3-8B-Instruct", to_128k),
-      ppl_preset("qwen", "perplexity on Proof-pile, Qwen2.5-3B-Instruct", to_128k),
-      ppl_preset("llama2", "perplexity on Proof-pile, Llama-2-7B-chat",
-                 "--ctx 64k --lengths 4k,8k,16k,32k,64k"),
-      {"paper/needle-llama3", "needles from 8K to 128K, Llama-3-8B-Instruct", "MODEL --text DATA",
-       "eval needle --form kamradt --method yarn,yarn-rotations,pro --ctx 128k --lengths "
-       "8k,16k,24k,32k,40k,48k,56k,64k,72k,80k,88k,96k,104k,112k,120k,128k --depths "
-       "0,10,20,30,40,50,60,70,80,90,100",
-       cat("DATA is a folder of essays, joined and repeated until they are long enough; without\n",
-           "--text prose of this project is used. The needle, its question and its answer are in\n",
-           "words of this project too; the usual ones can be given:\n",
-           "  --needle TEXT --question TEXT --answer TEXT\n",
-           "The paper states its score (ROUGE-1 recall), not its grid, needle or stemming: recall "
-           "is\n",
-           "given with and without stems.\n", kTwoYarns)},
-      {"paper/ruler-llama3", "RULER, Llama-3-8B-Instruct", "MODEL", ruler, ruler_notes},
-      {"paper/ruler-qwen", "RULER, Qwen2.5-3B-Instruct", "MODEL", ruler, ruler_notes},
-      {"paper/infinitebench", "InfiniteBench, Llama-3-8B-Instruct", "MODEL --data DATA",
-       "eval infinitebench --method yarn,yarn-rotations,pro --ctx 128k --samples 100 --min-tokens "
-       "100000,math_find=80000 --max-tokens 128k",
-       cat("DATA is the folder of the benchmark's .jsonl files.\n",
-           "The paper says 100K to 128K tokens. Items of math_find have about 90K, so that task "
-           "starts\n",
-           "at 80K. With --min-tokens 100000 the mean is over five tasks, and says so.\n",
-           kOfficialPrompts, "  --prompts prompts.json --form completion\n", kTwoYarns)},
-      {"paper/longbench-llama3", "LongBench-v2, Llama-3-8B-Instruct", "MODEL --data DATA",
-       longbench + "--ctx 128k",
-       cat("Table (a): its head names LLaMA2-7B with window 4K, its caption LLaMA3-8B, and the "
-           "text says\n",
-           "that items are cut at 128K. The head is a misprint: 12.8 and 15.4 % of the dialogues "
-           "are 5\n",
-           "and 6 of 39, which are all that the benchmark has. For the other reading take\n",
-           "paper/longbench-llama2.\n", letters)},
-      {"paper/longbench-llama2", "the same table read as its head says, Llama-2-7B-chat at 64K",
-       "MODEL --data DATA", longbench + "--ctx 64k",
-       cat("Most likely not what the paper ran: see paper/longbench-llama3.\n", letters)},
-      {"paper/longbench-qwen", "LongBench-v2, Qwen2.5-3B-Instruct", "MODEL --data DATA",
-       longbench + "--ctx 128k", letters},
-      sweep_preset("llama3-high", "perplexity at 128K against the upper boundary, Llama-3-8B",
-                   "high=33..40"),
-      sweep_preset("llama3-low", "perplexity at 128K against the lower boundary, Llama-3-8B",
-                   "low=14..22"),
-      sweep_preset("qwen-high", "perplexity at 128K against the upper boundary, Qwen2.5-3B",
-                   "high=36..44"),
-      sweep_preset("qwen-low", "perplexity at 128K against the lower boundary, Qwen2.5-3B",
-                   "low=19..27"),
-      {"paper/theory-estimate", "the position that angles suggest, by base", "",
-       "theory estimate llama2"},
-      {"paper/theory-factors", "cumulative factors of all methods", "", "theory factors llama2"},
-      {"paper/theory-bound", "the sum of cosines and its first root", "",
-       "theory bound llama2 --scale 16"},
-      {"paper/theory-attention-llama", "scores against distance, Llama-2-7B and Llama-3-8B",
-       "MODEL", "theory attention --method yarn,pro --scale 16 --length 16k", attention},
-      {"paper/theory-attention-qwen", "scores against distance, Qwen2.5-3B", "MODEL",
-       "theory attention --method yarn,pro --scale 4 --length 64k", attention}};
+  const auto file = nlohmann::json::parse(embedded::presets_json);
+  std::vector<Preset> out;
+  for (const nlohmann::json& p : file.at("presets")) {
+    out.push_back({p.at("name"), p.at("what"), p.value("needs", ""), p.at("command"),
+                   lines_of(p.value("lines", nlohmann::json::array()), file.at("lines")),
+                   p.value("float32", false)});
+  }
+  return out;
 }
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -175,13 +78,6 @@ std::string long_name(const std::string& flag) {
   return flag == "-c" ? "--ctx" : flag.substr(0, flag.find('='));
 }
 
-// Without "mrrope".
-std::string verb_words(const CLI::App& verb) {
-  const std::string path = path_of(verb);
-  const std::size_t space = path.find(' ');
-  return space == std::string::npos ? "" : path.substr(space + 1);
-}
-
 const Preset& find_preset(const std::string& name, const std::vector<Preset>& known) {
   std::vector<std::string> names;
   for (const Preset& preset : known) {
@@ -192,77 +88,26 @@ const Preset& find_preset(const std::string& name, const std::vector<Preset>& kn
          did_you_mean(name, names) + "mrrope --preset list shows them");
 }
 
-// ---- Other spellings of flags: names that people know from other programs, and those that a flag
-// had in the version before, which work with a note.
-
-// A flag keeps its value; a flag with a value is replaced together with it. An empty verb is every
-// one, and "eval" every task of it.
+// Another spelling of a flag: a name that people know from other programs, or, with a note, one
+// that it had in the version before.
 struct Spelling {
-  const char* verb;
-  const char* typed;
-  const char* current;  // empty: it is the default
-  bool former = true;   // of an earlier version of mrrope
+  std::string verb, typed, current;  // see spellings.json
+  bool former = false;
 };
 
-constexpr Spelling kSpellings[] = {
-    // The parser would read llama.cpp's short names of several letters as several flags.
-    {"", "-hf", "--hf-repo", false},
-    {"", "-hfr", "--hf-repo", false},
-    {"", "-ngl", "--gpu-layers", false},
-    {"", "--n-gpu-layers", "--gpu-layers", false},
-    {"", "-ub", "--ubatch-size", false},
-    {"", "-ctk", "--cache-type-k", false},
-    {"", "-ctv", "--cache-type-v", false},
-    {"", "-fa", "--flash-attn", false},
-    {"", "-np", "--parallel", false},
-    {"", "-kvu", "--kv-unified", false},
-    {"", "-no-kvu", "", false},
-    {"", "--no-kv-unified", "", false},
-    {"", "--ctx-size", "--ctx", false},
-    {"", "--n-ctx", "--ctx", false},
-    {"", "--context-length", "--ctx", false},
-    {"", "--max-model-len", "--ctx", false},
-    {"", "--n-predict", "--predict", false},
-    {"", "--max-new-tokens", "--predict", false},
-    {"", "--temperature", "--temp", false},
-    {"", "--rope-theta", "--rope-freq-base", false},
-    {"", "--methods", "--method", false},
-    {"generate", "--file", "--text", false},
-    {"generate", "--verbose", "-v", false},
-    {"plan", "--from", "--plan"},
-    {"plan", "--csv", "--format csv"},
-    {"theory", "--svg", "--out"},
-    {"theory", "--html", "--out"},
-    {"theory", "--csv -", "--format csv"},
-    {"theory", "--csv", "--out"},
-    {"theory", "--tokens", "--length"},
-    {"theory", "--pairs", "--samples"},
-    {"theory", "--scales", "--scale"},
-    {"eval ppl", "--samples", "--documents"},
-    {"eval needle", "--haystack", "--text"},
-    {"eval", "--chat on", "--form chat"},
-    {"eval", "--chat off", "--form completion"},
-    {"eval", "--chat auto", "--form auto"},
-    {"eval", "--mode letters", "--form letters"},
-    {"eval", "--mode generate", "--form auto"},
-    {"eval", "--bos on", ""},
-    {"eval", "--bos off", "--without bos"},
-    {"eval", "--answer-prefix on", ""},
-    {"eval", "--answer-prefix off", "--without prefix"},
-    {"eval", "--squad", "--qa"},
-    {"eval", "--hotpotqa", "--qa"},
-    {"export", "--no-verify", "--verify off"},
-    {"export", "--dialect v5", "--to hf"},
-    {"export", "--dialect v4", "--to hf-v4"},
-    {"export", "--dialect mrrope", "--to hf-mrrope"},
-    {"export", "--last-rung", "--approximate"},
-    {"serve", "--any-model", "--alias *"},
-    {"tune", "--start-plan", "--plan"},
-    {"tune", "--weight", "--prefer"},
-    {"tune", "--search-documents", "--documents"},
-    {"tune", "--proof-needles", "--proof"},
-    {"tune", "--no-proof", "--proof off"},
-};
+const std::vector<Spelling>& other_spellings() {
+  static const std::vector<Spelling> all = [] {
+    const auto file = nlohmann::json::parse(embedded::spellings_json);
+    std::vector<Spelling> rows;
+    for (const char* kind : {"others", "former"}) {
+      for (const nlohmann::json& row : file.at(kind)) {
+        rows.push_back({row[0], row[1], row[2], kind == std::string("former")});
+      }
+    }
+    return rows;
+  }();
+  return all;
+}
 
 bool belongs(const std::string& verb, const std::string& to) {
   return to.empty() || verb == to || verb.rfind(to + " ", 0) == 0;
@@ -280,7 +125,7 @@ std::vector<std::string> with_current_flags(const std::string& verb,
                               : i + 1 < arguments.size() ? arguments[i + 1]
                                                          : "";
     const Spelling* found = nullptr;
-    for (const Spelling& s : kSpellings) {
+    for (const Spelling& s : other_spellings()) {
       if (!belongs(verb, s.verb) || (flag != s.typed && cat(flag, " ", value) != s.typed)) continue;
       found = &s;
       break;
@@ -289,7 +134,7 @@ std::vector<std::string> with_current_flags(const std::string& verb,
       out.push_back(arguments[i]);
       continue;
     }
-    const std::string current = found->current;
+    const std::string& current = found->current;
     if (found->former) {
       note(cat(found->typed, " is now ", current.empty() ? "the default" : current));
     }
@@ -312,12 +157,6 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
-bool asks_for_presets(const std::vector<std::string>& arguments) {
-  const auto flag = std::find(arguments.begin(), arguments.end(), "--preset");
-  return std::count(arguments.begin(), arguments.end(), "--presets") > 0 ||
-         (flag != arguments.end() && flag + 1 != arguments.end() && *(flag + 1) == "list");
-}
-
 std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std::string>& arguments,
                                      const std::vector<Preset>& known) {
   in_use = nullptr;
@@ -329,37 +168,28 @@ std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std:
       typed.push_back(word);
       continue;
     }
-    if (in_use != nullptr || (!joined && i + 1 == arguments.size())) {
-      refuse("--preset takes one name, once", "such as --preset paper/ppl-llama3");
-    }
+    refuse_if(in_use != nullptr || (!joined && i + 1 == arguments.size()),
+              "--preset takes one name, once", "such as --preset paper/ppl-llama3");
     in_use = &find_preset(joined ? word.substr(9) : arguments[++i], known);
   }
   if (in_use == nullptr) return with_current_flags(verb_words(verb_of(app, arguments)), arguments);
 
   // The preset's verbs may be typed as well, but no others.
   const std::vector<std::string> own = words_of(in_use->command);
-  std::vector<std::string> out;
-  const CLI::App* verb = &app;
-  std::size_t same = 0;
-  while (out.size() < own.size()) {
-    const CLI::App* next = below(*verb, own[out.size()]);
-    if (next == nullptr) break;
-    if (same < typed.size() && same == out.size()) {
-      if (typed[same] == own[same]) {
-        ++same;
-      } else if (below(*verb, typed[same])) {
-        std::string path;
-        for (std::size_t i = 0; i < own.size() && !is_flag(own[i]); ++i) path += " " + own[i];
-        refuse(cat("preset ", in_use->name, " runs mrrope", path, ", not ", typed[same]),
-               cat("type: mrrope --preset ", in_use->name, " MODEL"));
-      }
-    }
-    out.push_back(own[out.size()]);
-    verb = next;
+  const CLI::App& verb = verb_of(app, own);
+  std::vector<std::string> out = words_of(verb_words(verb));
+  const std::size_t same = common_prefix(typed, out);
+  const auto first = typed.begin() + std::ptrdiff_t(same);
+  if (same < out.size() && first != typed.end() &&
+      below(verb_of(app, {typed.begin(), first}), *first)) {
+    std::string path;
+    for (std::size_t i = 0; i < own.size() && !is_flag(own[i]); ++i) path += " " + own[i];
+    refuse(cat("preset ", in_use->name, " runs mrrope", path, ", not ", *first),
+           cat("type: mrrope --preset ", in_use->name, " MODEL"));
   }
-  typed = with_current_flags(verb_words(*verb), typed);
+  typed = with_current_flags(verb_words(verb), typed);
   std::size_t flags = out.size();
-  const bool other_model = names_model(*verb, typed, same);
+  const bool other_model = names_model(verb, typed, same);
   for (; flags < own.size() && !is_flag(own[flags]); ++flags) {
     if (!other_model) out.push_back(own[flags]);  // the preset's model
   }
@@ -382,13 +212,12 @@ std::string preset_table(const nlohmann::ordered_json& run, const eval::ResultTa
   if (table == nullptr || !table->contains("rows")) return {};
   const report::RunRecord record = report::record_of(run, results);
   const report::DataTable compared = report::compared_with_table(*table, {&record});
-  std::vector<TextRow> rows = {compared.header};
-  rows.insert(rows.end(), compared.rows.begin(), compared.rows.end());
-  rows[0] = {""};
+  std::vector<TextRow> rows = {{""}};
   rows[0].insert(rows[0].end(), compared.header.begin() + 2, compared.header.end());
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    rows[i][1] = cat(rows[i][0], ", ", rows[i][1]);
-    rows[i].erase(rows[i].begin());
+  for (TextRow row : compared.rows) {
+    row[1] = cat(row[0], ", ", row[1]);
+    row.erase(row.begin());
+    rows.push_back(row);
   }
   return cat("\nCompared with the paper (", compared.caption, "):\n",
              aligned(rows, {0, rows[0].size() - 1}));
@@ -423,7 +252,10 @@ std::string preset_help(const Preset& preset) {
              " --help lists them.\n");
 }
 
-std::string preset_list() {
+std::string preset_list(const std::vector<std::string>& arguments) {
+  const auto flag = std::find(arguments.begin(), arguments.end(), "--preset");
+  const bool asked = flag != arguments.end() && flag + 1 != arguments.end() && flag[1] == "list";
+  if (!asked && std::ranges::count(arguments, "--presets") == 0) return {};
   std::string text;
   for (const Preset& preset : presets()) {
     text += cat(preset.name, std::string(26 - std::min<std::size_t>(25, preset.name.size()), ' '),

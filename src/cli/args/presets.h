@@ -25,9 +25,6 @@ struct Preset {
 
 const std::vector<Preset>& presets();
 
-// --preset list, or its other spelling --presets.
-bool asks_for_presets(const std::vector<std::string>& arguments);
-
 // The arguments in the spelling of --help, with --preset NAME replaced; `app` knows the verbs.
 // Throws Error (usage) if there is no such preset or another verb was typed. Remembers the preset,
 // one of `known`, for preset_table().
@@ -47,7 +44,8 @@ std::string preset_help(const Preset& preset);
 // if no preset is in use or the paper prints no numbers. run: run.json.
 std::string preset_table(const nlohmann::ordered_json& run, const eval::ResultTable& results);
 
-// Two lines per preset, for --preset list: what it is, and the command to type.
-std::string preset_list();
+// For --preset list, or its other spelling --presets: two lines per preset, what it is and the
+// command to type. Empty for other arguments.
+std::string preset_list(const std::vector<std::string>& arguments);
 
 }  // namespace mrrope::cli

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "base/files/source.h"
 #include "base/text.h"
@@ -113,7 +112,7 @@ void run_demo(const DemoFlags& flags) {
   engine.threads = flags.threads;
   engine.timelines = 8;
   const std::string texts_folder = (home / "data" / "texts").string();
-  const auto model = open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
+  const auto model = engine::open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
   const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads up to "
             << ctx
@@ -167,14 +166,13 @@ void run_demo(const DemoFlags& flags) {
 }  // namespace
 
 void add_demo(CLI::App& app) {
-  auto flags = std::make_shared<DemoFlags>();
-  CLI::App* verb = app.add_subcommand("demo", "Run the bundled model beyond its trained context");
-  verb->add_flag("--full", flags->full,
-                 "More texts and methods, perplexity up to 8 times the window");
-  add_default(*verb, "-o,--out", flags->out, "DIR", "Folder for the results");
-  add_default(*verb, "-t,--threads", flags->threads, "N", "CPU threads; 0: all cores");
-  verb->footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");
-  verb->callback([flags] { run_demo(*flags); });
+  const auto [verb, flags] = add_verb<DemoFlags>(
+      app, "demo", "Run the bundled model beyond its trained context", run_demo);
+  verb.add_flag("--full", flags.full,
+                "More texts and methods, perplexity up to 8 times the window");
+  add_default(verb, "-o,--out", flags.out, "DIR", "Folder for the results");
+  add_default(verb, "-t,--threads", flags.threads, "N", "CPU threads; 0: all cores");
+  verb.footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");
 }
 
 }  // namespace mrrope::cli

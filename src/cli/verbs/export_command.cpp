@@ -17,10 +17,7 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
-#include "eval/run/runner.h"
-#include "export/engines.h"
-#include "export/gguf_export.h"
-#include "export/hf_export.h"
+#include "export/export.h"
 #include "mrrope/error.h"
 #include "proof/export_proof.h"
 
@@ -29,6 +26,7 @@ namespace mrrope::cli {
 namespace {
 
 struct ExportFlags {
+  const CLI::App* verb = nullptr;
   SubjectFlags subject;
   ExtensionFlags extension;
   std::vector<std::string> targets = {"gguf"};
@@ -76,9 +74,8 @@ Job resolve_job(ExportFlags& flags) {
   Model model = model_of(flags.subject);
   const std::int64_t window = model.geometry.train_length;
   if (flags.extension.methods.empty() && flags.extension.plan_files.empty()) {
-    if (flags.extension.ctx.empty() && !flags.extension.scale) {
-      refuse("no method or plan given", "give --plan FILE, or --method pro --ctx 128k");
-    }
+    refuse_if(flags.extension.ctx.empty() && !flags.extension.scale, "no method or plan given",
+              "give --plan FILE, or --method pro --ctx 128k");
     flags.extension.methods = {std::string(kAuto)};
   }
   std::vector<MethodSpec> methods = method_specs(flags.extension);
@@ -95,15 +92,16 @@ Job resolve_job(ExportFlags& flags) {
     }
   }
   const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);
-  if (candidates.size() != 1) {
-    refuse(cat("export takes one plan, not ", candidates.size()),
-           "give one --method or one --plan");
-  }
+  refuse_if(candidates.size() != 1, cat("export takes one plan, not ", candidates.size()),
+            "give one --method or one --plan");
   const Plan& plan = static_plan(candidates.front(), flags);
   const Extension& e = plan.extension();
   const std::int64_t reach =
       std::max(e.length, std::int64_t(std::llround(e.scale * double(window))));
-  const std::int64_t length = length_asked_for(flags.extension, candidates.front().ladder);
+  // Headroom is extra scale, not extra length.
+  const std::string& asked = flags.extension.ctx;
+  const std::int64_t length =
+      asked.empty() ? candidates.front().ladder.longest() : parse_length(asked);
   if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }
@@ -126,12 +124,11 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
 
 nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                                const std::optional<proof::GgufProof>& proof) {
-  nlohmann::ordered_json out;
-  out["to"] = "gguf";
-  out["way"] = to_string(e.encoding);
-  out["architecture"] = e.architecture;
-  out["context_length"] = job.length;
-  out["files"] = nlohmann::ordered_json::array();
+  nlohmann::ordered_json out = {{"to", "gguf"},
+                                {"way", to_string(e.encoding)},
+                                {"architecture", e.architecture},
+                                {"context_length", job.length},
+                                {"files", nlohmann::ordered_json::array()}};
   for (const GgufFileOut& file : e.files) out["files"].push_back(file.path.string());
   out["divisors"] = e.divisors;
   out["attn_factor"] = e.attn_factor ? nlohmann::ordered_json(*e.attn_factor) : nullptr;
@@ -143,6 +140,7 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                   {"mean_error", e.fit->mean_error},
                   {"temperature_error", e.temperature_error}};
   }
+  out["proof"] = nullptr;
   if (proof) {
     out["proof"] = {{"tokens", proof->tokens},
                     {"positions", proof->positions},
@@ -150,8 +148,6 @@ nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                     {"noise", proof->noise},
                     {"without_plan", proof->without_plan},
                     {"conclusive", proof->conclusive}};
-  } else {
-    out["proof"] = nullptr;
   }
   return out;
 }
@@ -200,25 +196,16 @@ void print(const exporting::GgufExport& e, const Job& job,
 }
 
 // Shows bytes written, with rate and time left; stops on Ctrl-C.
-class WriteProgress {
- public:
-  explicit WriteProgress(std::uint64_t total)
-      : progress_(eval::stderr_writer(), eval::stderr_is_terminal()) {
-    progress_.start(static_cast<std::int64_t>(total >> 20), 0, "MiB");
-    progress_.label("writing");
-  }
-  void advance(std::uint64_t bytes) {
+BytesWritten shown_by(eval::Progress& progress, std::uint64_t total) {
+  progress.start(std::int64_t(total >> 20), 0, "MiB");
+  progress.label("writing");
+  return [&progress, rest = std::make_shared<std::uint64_t>(0)](std::uint64_t bytes) {
     if (interrupt_requested()) interrupted();
-    rest_ += bytes;
-    progress_.advance(static_cast<std::int64_t>(rest_ >> 20));
-    rest_ &= (std::uint64_t{1} << 20) - 1;
-  }
-  void finish() { progress_.finish(); }
-
- private:
-  eval::Progress progress_;
-  std::uint64_t rest_ = 0;
-};
+    *rest += bytes;
+    progress.advance(std::int64_t(*rest >> 20));
+    *rest &= (std::uint64_t{1} << 20) - 1;
+  };
+}
 
 // Runs the proof of an output that is staged for `out`. libllama and Python do not return for
 // minutes, so Ctrl-C ends the process from here, after removing what was staged.
@@ -252,19 +239,14 @@ void run_interruptibly(Staging& staging, const std::string& out, Proof&& proof) 
 }
 
 void export_gguf(const ExportFlags& flags, const Job& job) {
-  if (job.model.format != "gguf") {
-    refuse(cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
-           cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
-               exporting::hf_folder(job.model).string(),
-               " --outfile model.gguf --outtype q8_0; or give --to hf"));
-  }
+  refuse_if(job.model.format != "gguf",
+            cat(job.model.path.string(), " is a Hugging Face checkpoint, not a GGUF file"),
+            cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ",
+                exporting::hf_folder(job.model).string(),
+                " --outfile model.gguf --outtype q8_0; or give --to hf"));
   const Gguf gguf = read_gguf(job.model.path);
-  exporting::GgufOptions options;
-  options.out = flags.out;
-  options.length = job.length;
-  options.split = flags.split;
-  options.approximate = flags.approximate;
-  options.native = flags.native;
+  const exporting::GgufOptions options{flags.out, job.length, flags.split, flags.approximate,
+                                       flags.native};
   const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
   const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
   engine::LocalOptions engine;
@@ -275,7 +257,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   std::uint64_t total = 0;
   for (const GgufFileOut& file : exported.files) total += file.size();
   catch_interrupts();
-  WriteProgress writing(total);
+  eval::Progress writing(eval::stderr_writer(), eval::stderr_is_terminal());
   std::optional<proof::GgufProof> proof;
   const auto verify = [&](Staging& staging, const exporting::GgufExport& staged) {
     writing.finish();
@@ -289,34 +271,25 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
     });
     progress.finish();
   };
-  write_export(
-      exported, flags.force, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
-  if (flags.json) {
-    std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
-  } else {
-    print(exported, job, proof);
-  }
+  write_export(exported, flags.force, shown_by(writing, total), verify);
+  if (!flags.json) return print(exported, job, proof);
+  std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
 }
 
 void export_folder(const ExportFlags& flags, const Job& job) {
-  exporting::HfOptions options;
-  options.out = flags.out;
-  options.length = job.length;
   const bool no_verify = flags.verify == "off";
   const std::string dialect = flags.to == "hf" ? "v5" : flags.to.substr(3);
   const bool for_plugin = flags.to == "hf-mrrope";
-  if (flags.to == "hf-v4") options.dialect = exporting::Dialect::v4;
-  if (for_plugin) options.dialect = exporting::Dialect::mrrope;
-  options.native = flags.native;
-  if (for_plugin && flags.native) {
-    refuse("--native names a method, and --to hf-mrrope lists factors", "remove one of them");
-  }
-  options.copy = flags.copy;
-  options.replace = flags.force;
+  using exporting::Dialect;
+  const Dialect form = for_plugin ? Dialect::mrrope : dialect == "v4" ? Dialect::v4 : Dialect::v5;
+  const exporting::HfOptions options{flags.out,    job.length, form,
+                                     flags.native, flags.copy, flags.force};
+  refuse_if(for_plugin && flags.native, "--native names a method, and --to hf-mrrope lists factors",
+            "remove one of them");
   proof::HuggingFaceProof proof;
   proof.why = "--verify off";
   catch_interrupts();
-  WriteProgress writing(bytes_to_copy(job.model, options));
+  eval::Progress writing(eval::stderr_writer(), eval::stderr_is_terminal());
   const auto verify = [&](Staging& staging, const std::filesystem::path& folder) {
     writing.finish();
     if (for_plugin) proof.why = "it does not read rope_type mrrope";
@@ -325,8 +298,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
     run_interruptibly(staging, flags.out,
                       [&] { proof = proof::prove_huggingface(folder, job.plan); });
   };
-  export_huggingface(
-      job.model, job.plan, options, [&](std::uint64_t bytes) { writing.advance(bytes); }, verify);
+  export_huggingface(job.model, job.plan, options,
+                     shown_by(writing, bytes_to_copy(job.model, options)), verify);
   const std::string caveat =
       exporting::hf_caveat(nlohmann::ordered_json::parse(
                                read_json(exporting::hf_folder(job.model) / "config.json").dump()),
@@ -370,14 +343,7 @@ void print_commands(const ExportFlags& flags, const Job& job) {
   const auto advice = exporting::engine_advice(
       {job.model, gguf ? &*gguf : nullptr, job.plan, job.length, how(flags, job.length)});
   if (flags.json) {
-    nlohmann::ordered_json out = nlohmann::ordered_json::array();
-    for (const exporting::EngineAdvice& a : advice) {
-      out.push_back({{"engine", a.engine},
-                     {"verdict", to_string(a.verdict)},
-                     {"why", a.why},
-                     {"commands", a.commands}});
-    }
-    std::cout << json_text(out, 2) << "\n";
+    std::cout << json_text(to_json(advice), 2) << "\n";
     return;
   }
   for (const exporting::EngineAdvice& a : advice) {
@@ -396,74 +362,66 @@ void refuse_flags_of_others(const CLI::App& verb, const std::string& target) {
       {"--verify", {"gguf", "hf"}}, {"--split", {"gguf"}},       {"--threads", {"gguf"}},
       {"--gpu-layers", {"gguf"}},   {"--copy", {"hf"}}};
   for (const auto& [flag, targets] : readers) {
-    if (verb.count(flag) == 0 || std::ranges::count(targets, to) > 0) continue;
-    refuse(cat(flag, " does nothing with --to ", to),
-           cat("remove it, or give --to ", targets.front()));
+    refuse_if(verb.count(flag) > 0 && std::ranges::count(targets, to) == 0,
+              cat(flag, " does nothing with --to ", to),
+              cat("remove it, or give --to ", targets.front()));
   }
 }
 
 void run_export(ExportFlags flags) {
+  for (const std::string& target : flags.targets) {  // hf-v4 may come with hf
+    if (!(target == "hf" && flags.to.rfind("hf-", 0) == 0)) flags.to = target;
+  }
+  refuse_flags_of_others(*flags.verb, flags.to);
   const Job job = resolve_job(flags);
   if (flags.to == "commands") return print_commands(flags, job);
   const bool to_folder = flags.to.rfind("hf", 0) == 0;
-  if (flags.out == "-") {
-    refuse("an export cannot be printed", "give the name of a file or folder: -o extended.gguf");
-  }
-  if (flags.out.empty()) {
-    refuse("no output path given", to_folder ? "give -o FOLDER" : "give -o FILE.gguf");
-  }
-  if (to_folder) {
-    export_folder(flags, job);
-  } else {
-    export_gguf(flags, job);
-  }
+  refuse_if(flags.out == "-", "an export cannot be printed",
+            "give the name of a file or folder: -o extended.gguf");
+  refuse_if(flags.out.empty(), "no output path given",
+            to_folder ? "give -o FOLDER" : "give -o FILE.gguf");
+  to_folder ? export_folder(flags, job) : export_gguf(flags, job);
 }
 
 }  // namespace
 
 void add_export(CLI::App& app) {
-  auto flags = std::make_shared<ExportFlags>();
-  CLI::App* verb = app.add_subcommand(
-      "export", "Write a plan into files for another engine, and verify the result");
-  add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
-  add_value(*verb, "--to", flags->targets, "WHAT",
+  const auto [verb, flags] = add_verb<ExportFlags>(
+      app, "export", "Write a plan into files for another engine, and verify the result",
+      run_export);
+  flags.verb = &verb;
+  add_subject(verb, flags.subject);
+  add_extension(verb, flags.extension);
+  add_value(verb, "--to", flags.targets, "WHAT",
             "gguf, hf (a Hugging Face folder for transformers v5; hf-v4 for v4, hf-mrrope for vLLM "
             "with the plugin of the wheel) or commands")
       ->check(CLI::IsMember({"gguf", "hf", "hf-v4", "hf-mrrope", "commands"}))
       ->default_str("gguf");
-  add_value(*verb, "-o,--out", flags->out, "PATH", "File or folder to write");
-  verb->add_flag("--force", flags->force,
-                 "Replace an existing file, or a folder that mrrope export wrote");
-  verb->add_flag("--split", flags->split, "gguf: write a split model as split files again");
-  verb->add_flag("--approximate", flags->approximate,
-                 "Allow what is not exact: the last rung of an elastic plan; in a gguf the nearest "
-                 "YaRN where llama.cpp has no exact encoding, with its error");
-  verb->add_flag("--native", flags->native,
-                 "Name the method (linear, yarn, llama3) instead of listing factors");
-  verb->add_flag("--copy", flags->copy, "hf: copy weights and tokenizer instead of linking them");
+  add_value(verb, "-o,--out", flags.out, "PATH", "File or folder to write");
+  verb.add_flag("--force", flags.force,
+                "Replace an existing file, or a folder that mrrope export wrote");
+  verb.add_flag("--split", flags.split, "gguf: write a split model as split files again");
+  verb.add_flag("--approximate", flags.approximate,
+                "Allow what is not exact: the last rung of an elastic plan; in a gguf the nearest "
+                "YaRN where llama.cpp has no exact encoding, with its error");
+  verb.add_flag("--native", flags.native,
+                "Name the method (linear, yarn, llama3) instead of listing factors");
+  verb.add_flag("--copy", flags.copy, "hf: copy weights and tokenizer instead of linking them");
   add_default(
-      *verb, "--verify", flags->verify, "HOW",
+      verb, "--verify", flags.verify, "HOW",
       "Verify with up to 4096 tokens (short), in a gguf also 1.25 windows (full), or not (off)")
       ->check(CLI::IsMember({"short", "full", "off"}));
-  add_value(*verb, "-t,--threads", flags->threads, "N", "Verification: CPU threads; 0: all cores");
-  add_value(*verb, "--gpu-layers", flags->gpu_layers, "N",
+  add_value(verb, "-t,--threads", flags.threads, "N", "Verification: CPU threads; 0: all cores");
+  add_value(verb, "--gpu-layers", flags.gpu_layers, "N",
             "-ngl: verification: layers on the GPU; -1: all");
-  verb->add_flag("--json", flags->json, "Print JSON");
-  verb->footer(
+  verb.add_flag("--json", flags.json, "Print JSON");
+  verb.footer(
       "Examples:\n"
       "  mrrope export model.gguf --method pro --ctx 128k -o model-128k.gguf\n"
       "  mrrope export model.gguf --plan plan.json --to gguf -o model-128k.gguf --verify full\n"
       "  mrrope export qwen3.gguf --method pro --ctx 128k --approximate -o qwen3-128k.gguf\n"
       "  mrrope export path/to/huggingface-folder --method pro --ctx 128k --to hf -o out-folder\n"
       "  mrrope export model.gguf --method yarn --ctx 128k --to commands");
-  verb->callback([flags, verb] {
-    for (const std::string& target : flags->targets) {  // hf-v4 may come with hf
-      if (!(target == "hf" && flags->to.rfind("hf-", 0) == 0)) flags->to = target;
-    }
-    refuse_flags_of_others(*verb, flags->to);
-    run_export(*flags);
-  });
 }
 
 }  // namespace mrrope::cli

@@ -70,17 +70,17 @@ void print_answer(const Generation& g, const Conversation& conversation, bool as
 
 // "Unmodified up to 8K. Beyond, distant text is compressed 4x. Reading 32K takes about 6 min on
 // this machine." Without the last sentence where no text was read before.
-std::string introduction(const Ladder& ladder, const std::optional<ReadingSpeed>& speed) {
+std::string introduction(const Ladder& ladder, const std::optional<engine::ReadingSpeed>& speed) {
   std::string text = ladder_sentence(ladder);
   if (!speed) return text;
   return text + cat(" Reading ", tokens_text(ladder.longest()), " takes about ",
-                    duration_text(seconds_to_read(*speed, {ladder.longest()})),
+                    duration_text(engine::seconds_to_read(*speed, {ladder.longest()})),
                     " on this machine.");
 }
 
 void run_chat(Conversation& conversation, const SessionFile& session, engine::Session begun,
               const std::string& first, const GenerateFlags& flags,
-              const std::optional<ReadingSpeed>& speed) {
+              const std::optional<engine::ReadingSpeed>& speed) {
   std::vector<ChatMessage> messages = std::move(begun.messages);
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
   if (!flags.system.empty() &&
@@ -117,7 +117,8 @@ void print_cost(const Model& facts, const engine::LocalOptions& engine, const st
   }
   std::cout << (prompt.empty() ? "up to " : "") << tokens << " tokens to read, up to "
             << flags.generate.max_tokens << " to write\n"
-            << time_text(kept_speed(facts, engine), {tokens}, " to read them") << "\n";
+            << engine::time_text(engine::kept_speed(facts, engine), {tokens}, " to read them")
+            << "\n";
 }
 
 // A chat without --ctx has room for four windows, or for as many as fit into memory.
@@ -147,7 +148,7 @@ void run_generate(GenerateFlags flags) {
   engine::LocalOptions engine = flags.engine;
   engine.context = choice.ctx;
   engine.timelines = 1;
-  Places places;
+  engine::Places places;
   engine::SessionOwner owner{{}, {}, engine.type_k, engine.type_v};
   if (!flags.session.empty()) {
     places.writes = {flags.session};
@@ -156,11 +157,11 @@ void run_generate(GenerateFlags flags) {
     if (engine::session_exists(flags.session)) check_session(flags.session, owner);
   }
   if (flags.dry_run) {
-    check_before_loading(facts, {&choice.ladder}, places);
+    engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_cost(facts, engine, prompt, flags);
   }
-  const std::optional<ReadingSpeed> speed = kept_speed(facts, engine);
-  const auto model = open_checked(facts, engine, {&choice.ladder}, places);
+  const std::optional<engine::ReadingSpeed> speed = engine::kept_speed(facts, engine);
+  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
   owner.plan = ladder_digest(ladder);
@@ -196,10 +197,6 @@ void run_generate(GenerateFlags flags) {
   if (g.finish == "cancelled") throw Error(ErrorKind::interrupted, "interrupted");
 }
 
-}  // namespace
-
-namespace {
-
 // What generate and chat share.
 void add_flags(CLI::App& verb, GenerateFlags& flags) {
   add_subject(verb, flags.subject);
@@ -225,8 +222,7 @@ void add_flags(CLI::App& verb, GenerateFlags& flags) {
   add_default(verb, "--min-p", s.min_p, "P", "Drop tokens below P x the top probability")
       ->check(CLI::Range(0.0, 1.0) & not_nan());
   add_default(verb, "--seed", s.seed, "N", "Random seed for sampling");
-  add_value(verb, "--stop", flags.generate.stop, "TEXT", "Stop before this text; repeatable")
-      ->take_all();
+  add_value(verb, "--stop", flags.generate.stop, "TEXT", "Stop before this text; repeatable");
   add_engine(verb, flags.engine);
   verb.add_flag("-v", flags.verbose, "Print the rung of the ladder in use");
   auto* json = verb.add_flag("--json", flags.json, "Print the answer as JSON");
@@ -238,37 +234,34 @@ void add_flags(CLI::App& verb, GenerateFlags& flags) {
 }  // namespace
 
 void add_generate(CLI::App& app) {
-  auto flags = std::make_shared<GenerateFlags>();
-  CLI::App* verb = app.add_subcommand("generate", "Generate text with a model under a plan");
-  add_flags(*verb, *flags);
-  auto* chat = verb->add_flag("--chat", flags->chat, "Chat, with the model's own template");
-  add_value(*verb, "--system", flags->system, "TEXT", "With --chat: the system message")
-      ->needs(chat);
-  verb->footer(
+  const auto [verb, flags] = add_verb<GenerateFlags>(
+      app, "generate", "Generate text with a model under a plan", run_generate);
+  add_flags(verb, flags);
+  auto* chat = verb.add_flag("--chat", flags.chat, "Chat, with the model's own template");
+  add_value(verb, "--system", flags.system, "TEXT", "With --chat: the system message")->needs(chat);
+  verb.footer(
       "Examples:\n"
       "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
       "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
       "  mrrope generate model.gguf --ctx 32k --chat\n"
       "Without --method the context grows with the text (auto): inside its window the model is\n"
       "unchanged. --method pro is static.");
-  verb->callback([flags] { run_generate(*flags); });
 }
 
 void add_chat(CLI::App& app) {
-  auto flags = std::make_shared<GenerateFlags>();
-  flags->chat = flags->room_to_chat = true;
-  flags->generate.max_tokens = 1024;
-  CLI::App* verb = app.add_subcommand("chat", "Chat with a model in the terminal");
-  add_flags(*verb, *flags);
-  add_value(*verb, "--system", flags->system, "TEXT", "The system message");
-  verb->footer(
+  const auto [verb, flags] =
+      add_verb<GenerateFlags>(app, "chat", "Chat with a model in the terminal", run_generate);
+  flags.chat = flags.room_to_chat = true;
+  flags.generate.max_tokens = 1024;
+  add_flags(verb, flags);
+  add_value(verb, "--system", flags.system, "TEXT", "The system message");
+  verb.footer(
       "Examples:\n"
       "  mrrope chat model.gguf\n"
       "  mrrope chat model.gguf --ctx 128k -f book.txt -p 'Who dies in the end?'\n"
       "  mrrope chat model.gguf --session trip.session\n"
       "Without --ctx the context has room for four windows of the model, as memory allows. /help\n"
       "in the chat lists its commands.");
-  verb->callback([flags] { run_generate(*flags); });
 }
 
 }  // namespace mrrope::cli

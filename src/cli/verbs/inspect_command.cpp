@@ -2,7 +2,6 @@
 // mrrope inspect: what a model is, what a longer context would take, and what to type next.
 #include <algorithm>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -10,11 +9,10 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
-#include "export/engines.h"
+#include "export/export.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -62,10 +60,7 @@ std::vector<exporting::EngineAdvice> engines_of(const Model& model, std::int64_t
                                                 const Advice& advice) {
   std::optional<Gguf> gguf;
   if (model.format == "gguf") gguf = read_gguf(model.path);
-  Extension request;
-  request.method = advice.fixed;
-  request.scale = scale;
-  const Plan plan = make_plan(model.geometry, request);
+  const Plan plan = make_plan(model.geometry, {.method = advice.fixed, .scale = scale});
   return exporting::engine_advice(
       {model, gguf ? &*gguf : nullptr, plan, ctx,
        cat("--method ", advice.fixed, " --ctx ", length_text(ctx), advice.flags)});
@@ -105,13 +100,7 @@ nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scal
   nlohmann::ordered_json out = model_json(model, ctx);
   out["recommended"] = {
       {"method", advice.method}, {"meaning", advice.meaning}, {"why", advice.why}};
-  out["engines"] = nlohmann::ordered_json::array();
-  for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
-    out["engines"].push_back({{"engine", a.engine},
-                              {"verdict", to_string(a.verdict)},
-                              {"why", a.why},
-                              {"commands", a.commands}});
-  }
+  out["engines"] = to_json(engines_of(model, ctx, scale, advice));
   return out;
 }
 
@@ -121,7 +110,7 @@ void row(const char* name, const std::string& value) {
 }
 
 void print(const Model& model, std::int64_t ctx, double scale, const Advice& advice,
-           const std::optional<ReadingSpeed>& speed) {
+           const std::optional<engine::ReadingSpeed>& speed) {
   const Geometry& g = model.geometry;
   std::cout << model.path.string() << "\n";
   row("model", cat(model.name.empty() ? "(unnamed)" : model.name, ", architecture ",
@@ -152,7 +141,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("scale", significant(scale, 6));
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
-  row("reading", cat(ctx, " tokens takes ", time_text(speed, {ctx})));
+  row("reading", cat(ctx, " tokens takes ", engine::time_text(speed, {ctx})));
   row("recommended", cat(advice.method, " (", advice.meaning, "): ", advice.why));
   print_engines(model, ctx, scale, advice);
 
@@ -183,42 +172,37 @@ void run_inspect(const InspectFlags& flags) {
   const double scale = std::max(1.0, double(ctx) / double(window));
   Advice advice = advise(model.geometry, ctx, scale);
   advice.flags = geometry_words(flags.subject);
-  std::optional<ReadingSpeed> speed = kept_speed(model, flags.engine);
+  std::optional<engine::ReadingSpeed> speed = kept_speed(model, flags.engine);
   if (flags.time) {
     engine::LocalOptions engine = flags.engine;
     engine.context = std::min<std::int64_t>(window, 2048);
     engine.timelines = 1;
     note("loading the model to time it");
-    speed = measure_speed(*open_checked(model, engine, {}, {}), flags.engine);
+    speed = measure_speed(*engine::open_checked(model, engine, {}, {}), flags.engine);
   }
-  if (flags.json) {
-    nlohmann::ordered_json out = to_json(model, ctx, scale, advice);
-    if (speed) out["seconds_to_read"] = seconds_to_read(*speed, {ctx});
-    std::cout << json_text(out, 2) << "\n";
-  } else {
-    print(model, ctx, scale, advice, speed);
-  }
+  if (!flags.json) return print(model, ctx, scale, advice, speed);
+  nlohmann::ordered_json out = to_json(model, ctx, scale, advice);
+  if (speed) out["seconds_to_read"] = seconds_to_read(*speed, {ctx});
+  std::cout << json_text(out, 2) << "\n";
 }
 
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  auto flags = std::make_shared<InspectFlags>();
-  CLI::App* verb =
-      app.add_subcommand("inspect", "Show what a model is and what a longer context takes");
-  add_subject(*verb, flags->subject);
-  add_value(*verb, "-c,--ctx", flags->ctx, "LENGTH",
+  const auto [verb, flags] = add_verb<InspectFlags>(
+      app, "inspect", "Show what a model is and what a longer context takes", run_inspect);
+  add_subject(verb, flags.subject);
+  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
             "Context length to reach in tokens, e.g. 32768 or 128k");
-  verb->add_flag("--time", flags->time,
-                 "Load the model and measure how fast it reads; later calls remember");
-  verb->add_flag("--json", flags->json, "Print JSON");
-  verb->footer(
+  verb.add_flag("--time", flags.time,
+                "Load the model and measure how fast it reads; later calls remember");
+  verb.add_flag("--json", flags.json, "Print JSON");
+  verb.footer(
       "Examples:\n"
       "  mrrope inspect model.gguf\n"
       "  mrrope inspect model.gguf --ctx 128k --time\n"
       "  mrrope inspect model-00001-of-00003.gguf --ctx 128k\n"
       "  mrrope inspect path/to/huggingface-folder --ctx 128k --json");
-  verb->callback([flags] { run_inspect(*flags); });
 }
 
 }  // namespace mrrope::cli

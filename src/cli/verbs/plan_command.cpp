@@ -2,8 +2,8 @@
 // mrrope plan: the numbers of one or more extensions, as a table, JSON, CSV or a plan file.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <numbers>
 
@@ -12,7 +12,6 @@
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -50,36 +49,37 @@ std::string plan_line(const Candidate& c) {
              ", attention scale ", fixed(plan.attention_scale(), 4));
 }
 
-// Pair, wavelength and turns belong to the model; the other columns to the plan.
-std::vector<std::string> pair_cells(const Plan& plan, int pair) {
-  const double theta = plan.theta()[pair] * plan.factor()[pair];
-  return {cat(pair), significant(2 * std::numbers::pi / theta, 6),
-          significant(double(plan.geometry().train_length) * theta / (2 * std::numbers::pi), 4)};
+// Pair, wavelength and turns, which belong to the model, and columns of plans.
+std::vector<TextRow> pair_table(const Plan& plan, TextRow titles,
+                                const std::function<TextRow(int pair)>& columns) {
+  titles.insert(titles.begin(), {"pair", "wavelength", "turns"});
+  std::vector<TextRow> table = {titles};
+  for (int i = 0; i < pair_count(plan.geometry()); ++i) {
+    const double theta = plan.theta()[i] * plan.factor()[i];
+    const double turns = double(plan.geometry().train_length) * theta / (2 * std::numbers::pi);
+    table.push_back(columns(i));
+    table.back().insert(table.back().begin(), {cat(i), significant(2 * std::numbers::pi / theta, 6),
+                                               significant(turns, 4)});
+  }
+  return table;
 }
 
 std::vector<TextRow> one_plan(const Plan& plan) {
-  std::vector<TextRow> table = {{"pair", "wavelength", "turns", "lambda", "factor", "region"}};
   const std::vector<double> lambda = plan.lambda();
-  for (int i = 0; i < pair_count(plan.geometry()); ++i) {
-    std::vector<std::string> row = pair_cells(plan, i);
-    row.push_back(std::size_t(i) < lambda.size() ? fixed(lambda[i], 6) : "");
-    row.push_back(fixed(plan.factor()[i], 6));
-    row.push_back(region(plan, i));
-    table.push_back(row);
-  }
-  return table;
+  return pair_table(plan, {"lambda", "factor", "region"}, [&](int i) -> TextRow {
+    return {std::size_t(i) < lambda.size() ? fixed(lambda[i], 6) : "", fixed(plan.factor()[i], 6),
+            region(plan, i)};
+  });
 }
 
 std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
-  std::vector<TextRow> table = {{"pair", "wavelength", "turns"}};
-  for (const Candidate& c : candidates) table[0].push_back(c.name);
-  const Plan& first = candidates.front().plan();
-  for (int i = 0; i < pair_count(first.geometry()); ++i) {
-    std::vector<std::string> row = pair_cells(first, i);
+  TextRow names;
+  for (const Candidate& c : candidates) names.push_back(c.name);
+  return pair_table(candidates.front().plan(), names, [&](int i) {
+    TextRow row;
     for (const Candidate& c : candidates) row.push_back(fixed(c.plan().factor()[i], 6));
-    table.push_back(row);
-  }
-  return table;
+    return row;
+  });
 }
 
 std::vector<TextRow> rungs_of(const Ladder& ladder) {
@@ -113,34 +113,27 @@ void check_same_model(const std::vector<Candidate>& candidates,
   for (const Candidate& c : candidates) {
     const Geometry& g = c.plan().geometry();
     // Of one model plans for other windows may be compared.
-    if (model && candidates.size() == 1 && g != first) {
-      refuse(cat(c.name, " was made for ", describe(g), "; this model has ", describe(first)),
-             "leave out the model, or make a plan for it with --method");
-    }
-    if (g.rotary_dim != first.rotary_dim) {
-      refuse(cat(c.name, " has rotary_dim ", g.rotary_dim, ", ",
-                 model ? "the model" : candidates.front().name, " has ", first.rotary_dim),
-             "compare plans of models with the same rotary_dim");
-    }
+    refuse_if(model && candidates.size() == 1 && g != first,
+              cat(c.name, " was made for ", describe(g), "; this model has ", describe(first)),
+              "leave out the model, or make a plan for it with --method");
+    refuse_if(g.rotary_dim != first.rotary_dim,
+              cat(c.name, " has rotary_dim ", g.rotary_dim, ", ",
+                  model ? "the model" : candidates.front().name, " has ", first.rotary_dim),
+              "compare plans of models with the same rotary_dim");
   }
 }
 
 void print_difference(const Candidate& a, const Candidate& b) {
-  std::vector<TextRow> table = {{"pair", "wavelength", "turns", a.name, b.name, "ratio"}};
   double largest = 1;
   int where = 0;
   int differ = 0;
-  for (int i = 0; i < pair_count(a.plan().geometry()); ++i) {
+  const auto table = pair_table(a.plan(), {a.name, b.name, "ratio"}, [&](int i) -> TextRow {
     // Of the angles, so that plans on top of different trained factors compare too.
     const double ratio = a.plan().theta()[i] / b.plan().theta()[i];
     if (ratio != 1) ++differ;
     if (std::abs(std::log(ratio)) > std::abs(std::log(largest))) largest = ratio, where = i;
-    std::vector<std::string> row = pair_cells(a.plan(), i);
-    row.push_back(fixed(a.plan().factor()[i], 6));
-    row.push_back(fixed(b.plan().factor()[i], 6));
-    row.push_back(significant(ratio, 6));
-    table.push_back(row);
-  }
+    return {fixed(a.plan().factor()[i], 6), fixed(b.plan().factor()[i], 6), significant(ratio, 6)};
+  });
   const double temperature = b.plan().attention_scale() / a.plan().attention_scale();
   std::cout << aligned(table, {}) << "\n";
   if (differ == 0) {
@@ -188,26 +181,20 @@ void print_tables(const std::vector<Candidate>& candidates) {
 
 void run_plan(const PlanFlags& flags) {
   const ExtensionFlags& e = flags.extension;
-  if (e.methods.empty() && !e.plan_files.empty()) {
-    refuse_without_method(e);
-    if (!e.ctx.empty()) {
-      refuse("--ctx does not change a plan file, which has its own numbers",
-             "leave it out, or make a plan with --method and --ctx");
-    }
-  }
+  refuse_if(e.methods.empty() && !e.plan_files.empty() && !e.ctx.empty(),
+            "--ctx does not change a plan file, which has its own numbers",
+            "leave it out, or make a plan with --method and --ctx");
   check_reach(e);
   std::optional<Geometry> geometry;
-  if (given(flags.subject)) geometry = resolve(flags.subject).geometry;
+  if (given(flags.subject)) geometry = resolve(flags.subject);
   std::vector<Candidate> candidates = resolve(e, geometry);
   note_auto(candidates);
-  if (candidates.empty()) {
-    refuse("no method or plan given", "give --method auto --ctx 128k, or --plan FILE");
-  }
+  refuse_if(candidates.empty(), "no method or plan given",
+            "give --method auto --ctx 128k, or --plan FILE");
   check_same_model(candidates, geometry);
-  if (flags.diff && candidates.size() != 2) {
-    refuse(cat("--diff compares two plans, not ", candidates.size()),
-           "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --diff");
-  }
+  refuse_if(flags.diff && candidates.size() != 2,
+            cat("--diff compares two plans, not ", candidates.size()),
+            "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --diff");
 
   nlohmann::ordered_json json;
   if (candidates.size() == 1) {
@@ -216,10 +203,8 @@ void run_plan(const PlanFlags& flags) {
     for (const Candidate& c : candidates) json.push_back(to_json(c.ladder));
   }
   if (!flags.out.empty()) {
-    if (candidates.size() != 1) {
-      refuse(cat("a plan file holds one plan, not ", candidates.size()),
-             "give one --method with -o");
-    }
+    refuse_if(candidates.size() != 1, cat("a plan file holds one plan, not ", candidates.size()),
+              "give one --method with -o");
     write_output(flags.out, json.dump(2) + "\n");
     if (flags.out != "-") note(cat("wrote ", flags.out));
     return;
@@ -238,18 +223,17 @@ void run_plan(const PlanFlags& flags) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  auto flags = std::make_shared<PlanFlags>();
-  CLI::App* verb =
-      app.add_subcommand("plan", "Show or write the numbers of an extension, pair by pair");
-  add_subject(*verb, flags->subject, Takes::model_or_geometry);
-  add_extension(*verb, flags->extension);
-  add_format(*verb, flags->format, "text,json,csv");
-  verb->add_flag("--diff", flags->diff, "Compare two plans pair by pair")
-      ->excludes(verb->get_option("--json"))
-      ->excludes(verb->get_option("--format"));
-  add_value(*verb, "-o,--out", flags->out, "FILE", "Write a plan file instead of printing")
-      ->excludes(verb->get_option("--format"));
-  verb->footer(
+  const auto [verb, flags] = add_verb<PlanFlags>(
+      app, "plan", "Show or write the numbers of an extension, pair by pair", run_plan);
+  add_subject(verb, flags.subject, Takes::model_or_geometry);
+  add_extension(verb, flags.extension);
+  add_format(verb, flags.format, "text,json,csv");
+  verb.add_flag("--diff", flags.diff, "Compare two plans pair by pair")
+      ->excludes(verb.get_option("--json"))
+      ->excludes(verb.get_option("--format"));
+  add_value(verb, "-o,--out", flags.out, "FILE", "Write a plan file instead of printing")
+      ->excludes(verb.get_option("--format"));
+  verb.footer(
       "Examples:\n"
       "  mrrope plan model.gguf --method pro --ctx 128k\n"
       "  mrrope plan model.gguf --method yarn,uni,pro --scale 8 --format csv > factors.csv\n"
@@ -258,7 +242,6 @@ void add_plan(CLI::App& app) {
       "  mrrope plan --plan llama-3.1-8b.gguf    # the scaling that a file declares\n"
       "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
       "--scale 16");
-  verb->callback([flags] { run_plan(*flags); });
 }
 
 }  // namespace mrrope::cli

@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -54,9 +53,9 @@ void refuse_files_of_runs(const std::string& out, const std::vector<report::RunR
   for (const report::RunRecord& r : records) {
     for (const char* name : {"run.json", "journal.jsonl", "results.json"}) {
       std::error_code ignored;
-      if (!fs::equivalent(out, fs::path(r.folder) / name, ignored)) continue;
-      refuse(cat(out, " is part of the run in ", r.folder),
-             "give the page another name, e.g. -o report.html");
+      refuse_if(fs::equivalent(out, fs::path(r.folder) / name, ignored),
+                cat(out, " is part of the run in ", r.folder),
+                "give the page another name, e.g. -o report.html");
     }
   }
 }
@@ -101,9 +100,8 @@ void run_report(const ReportFlags& flags) {
                                     : "report.html";
     refuse_other_pages(out);
   }
-  if (out == "-" && flags.json) {
-    refuse("-o - and --json both print to standard output", "give one of them, or -o FILE");
-  }
+  refuse_if(out == "-" && flags.json, "-o - and --json both print to standard output",
+            "give one of them, or -o FILE");
   refuse_files_of_runs(out, records);
   if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
   write_output(out, report_page(records));
@@ -125,17 +123,17 @@ void write_report(const std::string& folder) {
 }
 
 void add_report(CLI::App& app) {
-  auto flags = std::make_shared<ReportFlags>();
-  CLI::App* verb = app.add_subcommand("report", "Make one page from the folders of evaluations");
-  add_value(*verb, "folders", flags->folders, "DIR",
+  const auto [verb, flags] = add_verb<ReportFlags>(
+      app, "report", "Make one page from the folders of evaluations", run_report);
+  add_value(verb, "folders", flags.folders, "DIR",
             "Folders written by mrrope eval or tune with -o, or folders that contain them")
       ->required();
-  add_value(*verb, "-o,--out", flags->out, "PATH",
+  add_value(verb, "-o,--out", flags.out, "PATH",
             "HTML file to write (default: report.html in the folder; in the current folder "
             "if several are given). For the shards of one run, a folder for the whole run");
-  add_value(*verb, "--svg", flags->svg, "DIR", "Also write every chart as an SVG file");
-  verb->add_flag("--json", flags->json, "Print verdicts and results as JSON");
-  verb->footer(
+  add_value(verb, "--svg", flags.svg, "DIR", "Also write every chart as an SVG file");
+  verb.add_flag("--json", flags.json, "Print verdicts and results as JSON");
+  verb.footer(
       "Examples:\n"
       "  mrrope report run1\n"
       "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
@@ -143,20 +141,19 @@ void add_report(CLI::App& app) {
       "Folders are compared with each other; unfinished runs are marked. Shards of one run count "
       "as\n"
       "one run; joined into a folder they give the bytes of a run that was not divided.");
-  verb->callback([flags] { run_report(*flags); });
 }
 
 // The name that joining shards had before; not listed.
 void add_merge(CLI::App& app) {
-  auto flags = std::make_shared<ReportFlags>();
-  CLI::App* verb = app.add_subcommand("merge", "Now a part of mrrope report")->group("");
-  add_value(*verb, "folders", flags->folders, "DIR", "Folders of shards")->required();
-  add_value(*verb, "-o,--out", flags->out, "DIR", "Folder for the whole run")->required();
-  verb->add_flag("--json", flags->json, "Print results as JSON");
-  verb->callback([flags] {
-    note("mrrope merge is now mrrope report: type mrrope report DIR... -o WHOLE");
-    join_shards(*flags);
-  });
+  const auto [verb, flags] =
+      add_verb<ReportFlags>(app, "merge", "Now a part of mrrope report", [](ReportFlags& given) {
+        note("mrrope merge is now mrrope report: type mrrope report DIR... -o WHOLE");
+        join_shards(given);
+      });
+  verb.group("");
+  add_value(verb, "folders", flags.folders, "DIR", "Folders of shards")->required();
+  add_value(verb, "-o,--out", flags.out, "DIR", "Folder for the whole run")->required();
+  verb.add_flag("--json", flags.json, "Print results as JSON");
 }
 
 }  // namespace mrrope::cli

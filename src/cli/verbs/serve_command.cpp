@@ -5,7 +5,6 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/interrupt.h"
@@ -13,9 +12,7 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "engine/llama/local.h"
-#include "eval/run/runner.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 #include "serve/server.h"
 
 namespace mrrope::cli {
@@ -38,23 +35,17 @@ struct ServeFlags {
 };
 
 std::string read_key(const std::string& path) {
-  if (path.empty()) {
-    refuse("--api-key-file is empty",
-           "give the name of a file, or remove --api-key-file to need no key");
-  }
+  refuse_if(path.empty(), "--api-key-file is empty",
+            "give the name of a file, or remove --api-key-file to need no key");
   std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    refuse(cat("cannot read ", path, ": ", std::strerror(errno)),
-           "give --api-key-file a file with the key on its first line");
-  }
+  refuse_if(!in, cat("cannot read ", path, ": ", std::strerror(errno)),
+            "give --api-key-file a file with the key on its first line");
   char line[4096];  // a longer line is not a key; /dev/zero is not one either
   in.getline(line, sizeof line);
   std::string key = line;
   while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();
-  if (!in || key.empty()) {
-    refuse(cat("no API key on the first line of ", path),
-           "write one: head -c 24 /dev/urandom | base64 > key.txt");
-  }
+  refuse_if(!in || key.empty(), cat("no API key on the first line of ", path),
+            "write one: head -c 24 /dev/urandom | base64 > key.txt");
   return key;
 }
 
@@ -96,45 +87,40 @@ void run_serve(ServeFlags flags) {
   const bool by_path = std::filesystem::exists(flags.subject.model, error);
   server.model_name = by_path ? facts.path.stem().string() : flags.subject.model;
   for (const std::string& name : flags.alias) {
-    if (name.empty()) {
-      refuse("--alias is empty", "give a name, or remove --alias to use that of the file");
-    }
+    refuse_if(name.empty(), "--alias is empty",
+              "give a name, or remove --alias to use that of the file");
     if (name == "*") {
       server.any_model = true;
     } else {
       server.model_name = name;
     }
   }
-  if (server.deterministic && flags.engine.unified) {
-    refuse(
-        "--deterministic needs a cache for each conversation: in a unified one the order of "
-        "sums depends on the others",
-        "remove --kv-unified");
-  }
+  refuse_if(server.deterministic && flags.engine.unified,
+            "--deterministic needs a cache for each conversation: in a unified one the order of "
+            "sums depends on the others",
+            "remove --kv-unified");
   server.timeout = std::chrono::seconds(flags.timeout);
   server.slots = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const engine::LocalOptions engine = with_room(flags.engine, ctx, server.slots);
   if (flags.slot_folder) {
-    if (!std::filesystem::is_directory(*flags.slot_folder, error)) {
-      refuse(cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
-             "give a folder that exists");
-    }
-    if (engine.unified && choice.ladder.elastic()) {
-      refuse("--slot-save-path needs a cache for each conversation where the context grows",
-             "remove --kv-unified, or give a --method that does not grow");
-    }
+    refuse_if(!std::filesystem::is_directory(*flags.slot_folder, error),
+              cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
+              "give a folder that exists");
+    refuse_if(engine.unified && choice.ladder.elastic(),
+              "--slot-save-path needs a cache for each conversation where the context grows",
+              "remove --kv-unified, or give a --method that does not grow");
     server.slot_folder = std::filesystem::canonical(*flags.slot_folder);
   }
-  const Places places{{}, {flags.slot_folder.value_or("")}};
+  const engine::Places places{{}, {flags.slot_folder.value_or("")}};
   if (flags.dry_run) {
     std::cout << server.slots << " conversations of " << ctx
               << (engine.unified ? " tokens together\n" : " tokens each\n");
-    check_before_loading(facts, {&choice.ladder}, places);
+    engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_memory(facts, engine);
   }
 
   serve::Listener listener = serve::listen_on(server);
-  const auto model = open_checked(facts, engine, {&choice.ladder}, places);
+  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   server.context = std::min(ctx, choice.ladder.longest());
   if (engine.unified) server.pool = server.context;
@@ -176,49 +162,47 @@ void run_serve(ServeFlags flags) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  auto flags = std::make_shared<ServeFlags>();
-  flags->engine.unified = false;
-  CLI::App* verb = app.add_subcommand("serve", "Serve a model over OpenAI's API");
-  add_subject(*verb, flags->subject);
-  add_extension(*verb, flags->extension);
-  add_default(*verb, "--host", flags->server.host, "ADDRESS", "Address to listen on");
-  add_default(*verb, "--port", flags->server.port, "PORT", "Port to listen on; 0: any free port")
+  const auto [verb, flags] =
+      add_verb<ServeFlags>(app, "serve", "Serve a model over OpenAI's API", run_serve);
+  flags.engine.unified = false;
+  add_subject(verb, flags.subject);
+  add_extension(verb, flags.extension);
+  add_default(verb, "--host", flags.server.host, "ADDRESS", "Address to listen on");
+  add_default(verb, "--port", flags.server.port, "PORT", "Port to listen on; 0: any free port")
       ->check(CLI::Range(0, 65535));
-  add_value(*verb, "--parallel", flags->parallel, "N",
+  add_value(verb, "--parallel", flags.parallel, "N",
             "Conversations computed at the same time (default: up to 4, as memory allows)")
       ->check(CLI::Range(1, 256));
-  add_default(*verb, "--queue", flags->server.queue, "N",
+  add_default(verb, "--queue", flags.server.queue, "N",
               "Maximum number of waiting requests; more get status 429")
       ->check(CLI::Range(0, 4096));
-  add_default(*verb, "--timeout", flags->timeout, "SECONDS",
+  add_default(verb, "--timeout", flags.timeout, "SECONDS",
               "Time limit for one answer in seconds, including waiting")
       ->check(CLI::Range(1, 1 << 24));
-  add_value(*verb, "--api-key-file", flags->key_file, "FILE",
+  add_value(verb, "--api-key-file", flags.key_file, "FILE",
             "File with the API key on its first line");
-  add_value(*verb, "--alias", flags->alias, "NAME,...",
+  add_value(verb, "--alias", flags.alias, "NAME,...",
             "Name of the model for clients (default: its file's); * answers requests for any "
-            "other name too, which get status 404 otherwise")
-      ->delimiter(',');
-  add_value(*verb, "--cors", flags->cors, "ORIGIN",
+            "other name too, which get status 404 otherwise");
+  add_value(verb, "--cors", flags.cors, "ORIGIN",
             "Allow web pages of this origin, such as http://localhost:3000, or * for all");
-  verb->add_flag("--kv-unified", flags->engine.unified,
-                 "All conversations share a cache of --ctx tokens instead of having one each");
-  add_value(*verb, "--slot-save-path", flags->slot_folder, "FOLDER",
+  verb.add_flag("--kv-unified", flags.engine.unified,
+                "All conversations share a cache of --ctx tokens instead of having one each");
+  add_value(verb, "--slot-save-path", flags.slot_folder, "FOLDER",
             "Folder where POST /slots/{id}?action=save|restore keeps conversations");
-  verb->add_flag("--deterministic", flags->server.deterministic,
-                 "The same request gets the same answer, whoever else is served and whatever is "
-                 "cached; slower");
-  add_engine(*verb, flags->engine);
-  verb->add_flag("--json", flags->json, "Print the address as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the memory that would be needed, and stop");
-  verb->footer(
+  verb.add_flag("--deterministic", flags.server.deterministic,
+                "The same request gets the same answer, whoever else is served and whatever is "
+                "cached; slower");
+  add_engine(verb, flags.engine);
+  verb.add_flag("--json", flags.json, "Print the address as JSON");
+  verb.add_flag("--dry-run", flags.dry_run, "Print the memory that would be needed, and stop");
+  verb.footer(
       "Examples:\n"
       "  mrrope serve model.gguf --ctx 128k\n"
       "  mrrope serve model.gguf --ctx 32k --plan plan.json --parallel 8 --port 9000\n"
       "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
       "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
       "answers finish; a second one quits at once.");
-  verb->callback([flags] { run_serve(*flags); });
 }
 
 }  // namespace mrrope::cli

@@ -5,15 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <numeric>
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/eval_options.h"
+#include "cli/args/options.h"
 #include "core/methods.h"
 #include "engine/llama/graph/capture.h"
-#include "eval/text/documents.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "report/charts/chart.h"
@@ -28,6 +26,14 @@ struct TheoryFlags {
   ExtensionFlags extension;
   std::vector<std::string> out;
   std::string format = "text";
+  // Of some figures alone.
+  std::vector<std::string> positions, text;
+  std::string digits, length, reach, scales;
+  std::vector<double> bases;
+  std::vector<int> layers;
+  engine::LocalOptions engine;
+  int pairs = 50;
+  std::uint64_t seed = 1;
 };
 
 const std::pair<std::string, Geometry> kExamples[] = {
@@ -50,20 +56,7 @@ void write_svgs(const std::filesystem::path& first, const theory::TheoryFigure& 
       write_file(path.string(), svg);
     }
   }
-  if (index == 0) refuse("this figure has no chart", "give -o FILE.html or FILE.csv");
-}
-
-void add_theory_subject(CLI::App& figure, TheoryFlags& flags) {
-  add_subject(figure, flags.subject, Takes::model_or_geometry);
-  add_extension(figure, flags.extension);
-}
-
-void add_theory_output(CLI::App& figure, TheoryFlags& flags) {
-  add_value(figure, "-o,--out", flags.out, "FILE",
-            "Write the chart (.svg; more charts get -2, -3 in their names), a page with charts and "
-            "tables (.html) or the table (.csv); repeatable")
-      ->take_all();
-  add_format(figure, flags.format, "text,json,csv");
+  refuse_if(index == 0, "this figure has no chart", "give -o FILE.html or FILE.csv");
 }
 
 // Of a file, the geometry flags, one of the named examples, or, if nothing is given, the first plan
@@ -82,14 +75,12 @@ Geometry theory_geometry(const TheoryFlags& theory) {
       if (flags.model != name) continue;
       SubjectFlags others = flags;
       others.model.clear();
-      if (given(others)) {
-        refuse(cat(name, " is an example with a geometry of its own"),
-               "give --rotary-dim, --rope-freq-base and --train-ctx without it");
-      }
+      refuse_if(given(others), cat(name, " is an example with a geometry of its own"),
+                "give --rotary-dim, --rope-freq-base and --train-ctx without it");
       return geometry;
     }
   }
-  return resolve(flags).geometry;
+  return resolve(flags);
 }
 
 // What --method and --plan give at --scale or --ctx; where those are not given, of these methods
@@ -122,10 +113,9 @@ std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geom
   for (const Candidate& c :
        theory_candidates(extension, geometry, "none,pi,ntk,yarn,yarn-rotations,regressive,uni,pro",
                          default_scale)) {
-    if (c.ladder.near()) {
-      refuse(cat(c.name, " rotates near and far keys differently, and this figure is of one plan"),
-             "see mrrope theory distance");
-    }
+    refuse_if(c.ladder.near().has_value(),
+              cat(c.name, " rotates near and far keys differently, and this figure is of one plan"),
+              "see mrrope theory distance");
     plans.push_back({c.name, c.plan()});
   }
   return plans;
@@ -161,15 +151,6 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
 
 // ---- attention: runs a model to capture its queries and keys.
 
-struct AttentionFlags : TheoryFlags {
-  engine::LocalOptions engine;
-  std::vector<std::string> text;
-  std::vector<int> layers;
-  std::string tokens;
-  int pairs = 50;
-  std::uint64_t seed = 1;
-};
-
 std::string joined_texts(const std::vector<std::string>& given) {
   const std::vector<std::string> paths = given.empty() ? default_texts() : given;
   std::string text;
@@ -180,18 +161,17 @@ std::string joined_texts(const std::vector<std::string>& given) {
 }
 
 // Past the window the model has to run under each plan.
-theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
-                                std::int64_t tokens, const theory::AttentionRequest& request) {
+theory::TheoryFigure as_it_runs(const TheoryFlags& flags, const Model& model, std::int64_t tokens,
+                                const theory::AttentionRequest& request) {
   const Geometry& g = model.geometry;
   const double scale = flags.extension.scale.value_or(0);
   const std::int64_t reach = flags.extension.ctx.empty()
                                  ? std::int64_t(scale * double(g.train_length))
                                  : parse_length(flags.extension.ctx);
-  if (reach > 0 && tokens > reach) {
-    refuse(cat("--length ", flags.tokens, " is more than the ", reach,
-               " tokens that the plans are made for"),
-           cat("give --length ", reach, " or fewer, or a larger --ctx"));
-  }
+  refuse_if(reach > 0 && tokens > reach,
+            cat("--length ", flags.length, " is more than the ", reach,
+                " tokens that the plans are made for"),
+            cat("give --length ", reach, " or fewer, or a larger --ctx"));
   for (const MethodSpec& method : method_specs(flags.extension)) {
     if (method.growth == Growth::none && !is_auto(method.name)) continue;
     refuse(
@@ -213,13 +193,13 @@ theory::TheoryFigure as_it_runs(const AttentionFlags& flags, const Model& model,
   return attention_run_figure(g, plans, drawn, rotated, inside, request);
 }
 
-void run_attention(const AttentionFlags& flags) {
+void run_attention(const TheoryFlags& flags) {
   const Model model = model_of(flags.subject);
   const Geometry& g = model.geometry;
-  const std::int64_t tokens = flags.tokens.empty() ? std::min<std::int64_t>(1024, g.train_length)
-                                                   : parse_length(flags.tokens);
+  const std::int64_t tokens = flags.length.empty() ? std::min<std::int64_t>(1024, g.train_length)
+                                                   : parse_length(flags.length);
   const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
-  check_before_loading(model, {}, {flags.text, {}, flags.out});
+  engine::check_before_loading(model, {}, {flags.text, {}, flags.out});
   if (tokens > g.train_length) {
     return print_theory(flags, as_it_runs(flags, model, tokens, request));
   }
@@ -229,45 +209,12 @@ void run_attention(const AttentionFlags& flags) {
   print_theory(flags, attention_figure(g, plans, capture, request));
 }
 
-void add_theory_attention(CLI::App& theory) {
-  auto flags = std::make_shared<AttentionFlags>();
-  CLI::App* a =
-      theory.add_subcommand("attention", "Attention scores against distance, from a real model");
-  add_theory_subject(*a, *flags);
-  add_value(*a, "--text", flags->text, "FILE",
-            "Texts to read (default: those that come with mrrope)")
-      ->take_all();
-  add_value(*a, "--layers", flags->layers, "N,...",
-            "Layers to capture (default: four, evenly spread)")
-      ->delimiter(',');
-  add_value(
-      *a, "--length", flags->tokens, "LENGTH",
-      "Tokens to read (default: 1024). Up to the window the model reads them once, as shipped, and "
-      "its queries and keys are turned to every distance; past it the model runs under each plan");
-  add_default(*a, "--samples", flags->pairs, "N", "Token pairs per distance")
-      ->check(CLI::Range(2, kMostCounted));
-  add_default(*a, "--seed", flags->seed, "N", "Seed for drawing the pairs");
-  add_engine(*a, flags->engine);
-  add_theory_output(*a, *flags);
-  a->footer(
-      "Examples:\n  mrrope theory attention model.gguf --scale 4\n"
-      "  mrrope theory attention model.gguf --method none,yarn,pro --ctx 32k --layers 5 \\\n"
-      "    -o attention.html\n"
-      "  mrrope theory attention model.gguf --length 16k --method pro    # the model as it runs");
-  a->callback([flags] { run_attention(*flags); });
-}
-
 // ---- Figures that need no model.
 
 constexpr double kDefaultScale = 16;  // as in the paper
 constexpr double kLinear = 0.05;      // relative error up to which an estimate counts as linear
 
-struct DigitsFlags : TheoryFlags {
-  std::vector<std::string> positions;
-  std::string digits;
-};
-
-void run_digits(const DigitsFlags& flags) {
+void run_digits(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
   if (!flags.digits.empty()) {
     return print_theory(flags, position_figure(g, theory_plans(flags, g, kDefaultScale),
@@ -280,12 +227,7 @@ void run_digits(const DigitsFlags& flags) {
   print_theory(flags, digits_figure(g, theory_plans(flags, g, kDefaultScale), positions));
 }
 
-struct EstimateFlags : TheoryFlags {
-  std::vector<double> bases;
-  std::string length;
-};
-
-void run_estimate(const EstimateFlags& flags) {
+void run_estimate(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
   const std::int64_t length =
       flags.length.empty() ? 4 * g.train_length : parse_length(flags.length);
@@ -324,16 +266,12 @@ void run_distance(const TheoryFlags& flags) {
   print_theory(flags, distance_figure(g, ladders, length));
 }
 
-struct BoundFlags : TheoryFlags {
-  std::string length;
-  std::string scales;
-};
-
 // "2..64": every whole number from the first to the last.
 std::vector<double> parse_scales(const std::string& text) {
   constexpr int kMost = 256;
-  const auto bad = [&](const std::string& why) {
-    refuse(cat("--scale ", text, ": ", why), "write a range of whole numbers such as 2..64");
+  const auto check = [&](bool good, const std::string& why) {
+    refuse_if(!good, cat("--scale ", text, ": ", why),
+              "write a range of whole numbers such as 2..64");
   };
   int ends[2] = {0, 0};
   const std::size_t dots = text.find("..");
@@ -341,25 +279,23 @@ std::vector<double> parse_scales(const std::string& text) {
     const std::string part = last ? text.substr(dots + 2) : text.substr(0, dots);
     const auto [end, error] =
         std::from_chars(part.data(), part.data() + part.size(), ends[last ? 1 : 0]);
-    if (error != std::errc() || end != part.data() + part.size()) {
-      bad(cat("'", part, "' is not a whole number"));
-    }
+    check(error == std::errc() && end == part.data() + part.size(),
+          cat("'", part, "' is not a whole number"));
   }
   const auto [first, last] = ends;
-  if (first < 1) bad(cat("a scale of ", first, " is below 1"));
-  if (last <= first) bad(cat(last, " does not come after ", first));
-  if (last > 65536) bad(cat("a scale of ", last, " is above 65536"));
-  if (last - first >= kMost) bad(cat(last - first + 1, " scales are more than ", kMost));
+  check(first >= 1, cat("a scale of ", first, " is below 1"));
+  check(last > first, cat(last, " does not come after ", first));
+  check(last <= 65536, cat("a scale of ", last, " is above 65536"));
+  check(last - first < kMost, cat(last - first + 1, " scales are more than ", kMost));
   std::vector<double> scales;
   for (int scale = first; scale <= last; ++scale) scales.push_back(scale);
   return scales;
 }
 
-void run_roots(const BoundFlags& flags, const Geometry& g) {
-  if (!flags.extension.plan_files.empty()) {
-    refuse(cat("a plan file has one scale, and --scale ", flags.scales, " asks for many"),
-           "give --method");
-  }
+void run_roots(const TheoryFlags& flags, const Geometry& g) {
+  refuse_if(!flags.extension.plan_files.empty(),
+            cat("a plan file has one scale, and --scale ", flags.scales, " asks for many"),
+            "give --method");
   std::vector<theory::PlanGroup> groups;
   const std::vector<double> scales = parse_scales(flags.scales);
   for (const double scale : scales) groups.push_back({"", theory_plans(flags, g, scale)});
@@ -370,16 +306,107 @@ void run_roots(const BoundFlags& flags, const Geometry& g) {
   print_theory(flags, roots_figure(g, scales, groups, length));
 }
 
-void run_bound(const BoundFlags& flags) {
+void run_bound(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
   if (!flags.scales.empty()) {
-    if (!flags.extension.ctx.empty()) {
-      refuse(cat("--scale ", flags.scales, " is many scales"), "leave out --ctx");
-    }
+    refuse_if(!flags.extension.ctx.empty(), cat("--scale ", flags.scales, " is many scales"),
+              "leave out --ctx");
     return run_roots(flags, g);
   }
   print_theory(flags, bound_figure(g, theory_plans(flags, g, kDefaultScale),
                                    flags.length.empty() ? 0 : parse_length(flags.length)));
+}
+
+void run_claims(const TheoryFlags& flags) { print_theory(flags, theory::claims_figure()); }
+
+// A figure with what it writes.
+Verb<TheoryFlags> add_figure(CLI::App& theory, const char* name, const char* about,
+                             void (*run)(const TheoryFlags& flags), const std::string& examples) {
+  const auto [figure, flags] = add_verb<TheoryFlags>(theory, name, about, run);
+  add_value(figure, "-o,--out", flags.out, "FILE",
+            "Write the chart (.svg; more charts get -2, -3 in their names), a page with charts and "
+            "tables (.html) or the table (.csv); repeatable");
+  add_format(figure, flags.format, "text,json,csv");
+  figure.footer("Examples:\n" + examples);
+  return {figure, flags};
+}
+
+// The same with a model and methods.
+Verb<TheoryFlags> add_plan_figure(CLI::App& theory, const char* name, const char* about,
+                                  void (*run)(const TheoryFlags& flags),
+                                  const std::string& examples) {
+  const Verb<TheoryFlags> added = add_figure(theory, name, about, run, examples);
+  add_subject(added.app, added.flags.subject, Takes::model_or_geometry);
+  add_extension(added.app, added.flags.extension);
+  return added;
+}
+
+void add_digits(CLI::App& theory) {
+  const auto [verb, flags] = add_plan_figure(
+      theory, "digits", "Positions as digits of a mixed radix", run_digits,
+      "  mrrope theory digits llama2 --method none,pi,pro --scale 16\n"
+      "  mrrope theory digits model.gguf --method pro --ctx 32k -o digits.csv\n"
+      "  mrrope theory digits --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method none \\\n"
+      "    --digits 4,3,2,1");
+  CLI::Option* positions =
+      add_value(verb, "--positions", flags.positions, "M,...", "Positions to show");
+  add_value(verb, "--digits", flags.digits, "D,...",
+            "The way back: digits of one position, the fastest first, or @FILE with a JSON list")
+      ->excludes(positions);
+}
+
+void add_estimate(CLI::App& theory) {
+  const auto [verb, flags] =
+      add_figure(theory, "estimate", "The position that the angles suggest, for each base",
+                 run_estimate, "  mrrope theory estimate llama2 --bases 1e4,5e5 -o estimate.svg");
+  add_subject(verb, flags.subject, Takes::model_or_geometry);
+  add_value(verb, "--bases", flags.bases, "B,...", "Bases to compare");
+  add_value(verb, "--length", flags.length, "LENGTH",
+            "Positions from 0 to this one (default: 4 windows)");
+}
+
+void add_bound(CLI::App& theory) {
+  const auto [verb, flags] = add_plan_figure(
+      theory, "bound", "The sum of cosines, and where it turns negative", run_bound,
+      "  mrrope theory bound llama2 --scale 16\n"
+      "  mrrope theory bound model.gguf --method yarn,pro --ctx 64k\n"
+      "  mrrope theory bound llama2 --method yarn,yarn-rotations,regressive,uni,pro --scale 2..64");
+  add_value(verb, "--length", flags.length, "LENGTH",
+            "Distances from 0 to this one (default: as far as the plans reach)");
+  verb.remove_option(verb.get_option("--scale"));
+  TheoryFlags& bound = flags;
+  verb.add_option_function<std::string>(
+          "--scale",
+          [&bound](const std::string& text) {
+            if (text.find("..") != std::string::npos) {
+              bound.scales = text;
+            } else {
+              bound.extension.scale = parse_list(text, "--scale").front();
+            }
+          },
+          "Extend the window by this factor; 2..64: where the sum turns negative at each of "
+          "these, and where the order of methods flips")
+      ->type_name("S");
+}
+
+void add_attention(CLI::App& theory) {
+  const auto [verb, flags] = add_plan_figure(
+      theory, "attention", "Attention scores against distance, from a real model", run_attention,
+      "  mrrope theory attention model.gguf --scale 4\n"
+      "  mrrope theory attention model.gguf --method none,yarn,pro --ctx 32k --layers 5 \\\n"
+      "    -o attention.html\n"
+      "  mrrope theory attention model.gguf --length 16k --method pro    # the model as it runs");
+  add_value(verb, "--text", flags.text, "FILE",
+            "Texts to read (default: those that come with mrrope)");
+  add_value(verb, "--layers", flags.layers, "N,...",
+            "Layers to capture (default: four, evenly spread)");
+  add_value(
+      verb, "--length", flags.length, "LENGTH",
+      "Tokens to read (default: 1024). Up to the window the model reads them once, as shipped, and "
+      "its queries and keys are turned to every distance; past it the model runs under each plan");
+  add_count(verb, "--samples", flags.pairs, 2, "Token pairs per distance");
+  add_default(verb, "--seed", flags.seed, "N", "Seed for drawing the pairs");
+  add_engine(verb, flags.engine);
 }
 
 }  // namespace
@@ -387,85 +414,19 @@ void run_bound(const BoundFlags& flags) {
 void add_theory(CLI::App& app) {
   CLI::App* verb = app.add_subcommand("theory", "Figures of the paper, for your own model");
   verb->require_subcommand(1);
-
-  auto digits = std::make_shared<DigitsFlags>();
-  CLI::App* d = verb->add_subcommand("digits", "Positions as digits of a mixed radix");
-  add_theory_subject(*d, *digits);
-  CLI::Option* positions =
-      add_value(*d, "--positions", digits->positions, "M,...", "Positions to show")->delimiter(',');
-  add_value(*d, "--digits", digits->digits, "D,...",
-            "The way back: digits of one position, the fastest first, or @FILE with a JSON list")
-      ->excludes(positions);
-  add_theory_output(*d, *digits);
-  d->footer(
-      "Examples:\n  mrrope theory digits llama2 --method none,pi,pro --scale 16\n"
-      "  mrrope theory digits model.gguf --method pro --ctx 32k -o digits.csv\n"
-      "  mrrope theory digits --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method none \\\n"
-      "    --digits 4,3,2,1");
-  d->callback([digits] { run_digits(*digits); });
-
-  auto estimate = std::make_shared<EstimateFlags>();
-  CLI::App* e =
-      verb->add_subcommand("estimate", "The position that the angles suggest, for each base");
-  add_subject(*e, estimate->subject, Takes::model_or_geometry);
-  add_value(*e, "--bases", estimate->bases, "B,...", "Bases to compare")->delimiter(',');
-  add_value(*e, "--length", estimate->length, "LENGTH",
-            "Positions from 0 to this one (default: 4 windows)");
-  add_theory_output(*e, *estimate);
-  e->footer("Examples:\n  mrrope theory estimate llama2 --bases 1e4,5e5 -o estimate.svg");
-  e->callback([estimate] { run_estimate(*estimate); });
-
-  auto factors = std::make_shared<TheoryFlags>();
-  CLI::App* f = verb->add_subcommand("factors", "Cumulative factor and lambda of every method");
-  add_theory_subject(*f, *factors);
-  add_theory_output(*f, *factors);
-  f->footer(
-      "Examples:\n  mrrope theory factors llama2 -o factors.html    # scales 16 and 4\n"
-      "  mrrope theory factors model.gguf --method yarn,pro --ctx 32k -o factors.svg");
-  f->callback([factors] { run_factors(*factors); });
-
-  auto distance = std::make_shared<TheoryFlags>();
-  CLI::App* s =
-      verb->add_subcommand("distance", "The distance at which tokens are seen, by method");
-  add_theory_subject(*s, *distance);
-  add_theory_output(*s, *distance);
-  s->footer(
-      "Examples:\n  mrrope theory distance llama2 -o distance.svg    # at scale 16\n"
-      "  mrrope theory distance model.gguf --method pro,elastic:pro,far:pi --ctx 32k");
-  s->callback([distance] { run_distance(*distance); });
-
-  auto bound = std::make_shared<BoundFlags>();
-  CLI::App* b = verb->add_subcommand("bound", "The sum of cosines, and where it turns negative");
-  add_theory_subject(*b, *bound);
-  add_value(*b, "--length", bound->length, "LENGTH",
-            "Distances from 0 to this one (default: as far as the plans reach)");
-  b->remove_option(b->get_option("--scale"));
-  b->add_option_function<std::string>(
-       "--scale",
-       [bound](const std::string& text) {
-         if (text.find("..") != std::string::npos) {
-           bound->scales = text;
-         } else {
-           bound->extension.scale = parse_list(text, "--scale").front();
-         }
-       },
-       "Extend the window by this factor; 2..64: where the sum turns negative at each of these, "
-       "and where the order of methods flips")
-      ->type_name("S");
-  add_theory_output(*b, *bound);
-  b->footer(
-      "Examples:\n  mrrope theory bound llama2 --scale 16\n"
-      "  mrrope theory bound model.gguf --method yarn,pro --ctx 64k\n"
-      "  mrrope theory bound llama2 --method yarn,yarn-rotations,regressive,uni,pro --scale 2..64");
-  b->callback([bound] { run_bound(*bound); });
-
-  auto claims = std::make_shared<TheoryFlags>();
-  CLI::App* c = verb->add_subcommand("claims", "Claims of the paper, with our verdicts");
-  add_theory_output(*c, *claims);
-  c->footer("Examples:\n  mrrope theory claims\n  mrrope theory claims -o claims.html");
-  c->callback([claims] { print_theory(*claims, theory::claims_figure()); });
-
-  add_theory_attention(*verb);
+  add_digits(*verb);
+  add_estimate(*verb);
+  add_plan_figure(*verb, "factors", "Cumulative factor and lambda of every method", run_factors,
+                  "  mrrope theory factors llama2 -o factors.html    # scales 16 and 4\n"
+                  "  mrrope theory factors model.gguf --method yarn,pro --ctx 32k -o factors.svg");
+  add_plan_figure(*verb, "distance", "The distance at which tokens are seen, by method",
+                  run_distance,
+                  "  mrrope theory distance llama2 -o distance.svg    # at scale 16\n"
+                  "  mrrope theory distance model.gguf --method pro,elastic:pro,far:pi --ctx 32k");
+  add_bound(*verb);
+  add_figure(*verb, "claims", "Claims of the paper, with our verdicts", run_claims,
+             "  mrrope theory claims\n  mrrope theory claims -o claims.html");
+  add_attention(*verb);
 }
 
 }  // namespace mrrope::cli

@@ -5,16 +5,13 @@
 #include <cmath>
 #include <filesystem>
 #include <iostream>
-#include <memory>
 
 #include "base/files/output_file.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
-#include "cli/args/eval_options.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
-#include "eval/text/documents.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "tune/search.h"
@@ -78,8 +75,7 @@ Growth growth_asked_for(const std::string& method) {
 }
 
 void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::LocalOptions& engine,
-                   const tune::Split& split, const tune::SearchSet& set,
-                   std::size_t rows) {
+                   const tune::Split& split, const tune::SearchSet& set, std::size_t rows) {
   const std::int64_t ctx = set.texts.front().length;
   const std::optional<std::size_t> needles_per_depth = proof_needles(flags);
   // A needle's unit: the trunk once, and from each of ten depths on average half of it again.
@@ -94,11 +90,11 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
               << 10 * *needles_per_depth << " needles each: about " << proof << " tokens\n";
   }
   print_memory(facts, engine);
-  const std::optional<ReadingSpeed> speed = kept_speed(facts, engine);
-  std::cout << "a pass over one text takes " << time_text(speed, {ctx});
+  const std::optional<engine::ReadingSpeed> speed = engine::kept_speed(facts, engine);
+  std::cout << "a pass over one text takes " << engine::time_text(speed, {ctx});
   if (speed) {
     const auto minutes = [&](double tokens) {
-      return duration_text(tokens / double(ctx) * seconds_to_read(*speed, {ctx}));
+      return duration_text(tokens / double(ctx) * engine::seconds_to_read(*speed, {ctx}));
     };
     std::cout << "\nabout " << minutes(search) << " to search";
     if (needles_per_depth) std::cout << ", " << minutes(double(proof)) << " to prove";
@@ -108,7 +104,7 @@ void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::Loc
 }
 
 void run_tune(const TuneFlags& flags) {
-  if (flags.ctx.empty()) refuse("no context length given", "give --ctx, e.g. --ctx 128k");
+  refuse_if(flags.ctx.empty(), "no context length given", "give --ctx, e.g. --ctx 128k");
   const Model facts = model_of(flags.subject);
   const double weight = weight_of(flags);
   const tune::Space space =
@@ -126,8 +122,8 @@ void run_tune(const TuneFlags& flags) {
   if (flags.dry_run) note("loading the model, to count tokens and to time it");
   for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
   // The search's folder may make the parents of the plan file.
-  const auto model =
-      open_checked(facts, engine, {}, {texts, {home.string(), folder_of(flags.out).string()}});
+  const auto model = engine::open_checked(facts, engine, {},
+                                          {texts, {home.string(), folder_of(flags.out).string()}});
   const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
   for (const std::string& line : read.notes()) note(line);
   const tune::Split split =
@@ -203,27 +199,26 @@ void run_tune(const TuneFlags& flags) {
 }  // namespace
 
 void add_tune(CLI::App& app) {
-  auto flags = std::make_shared<TuneFlags>();
-  CLI::App* verb = app.add_subcommand("tune", "Search for a better plan than any published one");
-  add_subject(*verb, flags->subject);
-  add_value(*verb, "-c,--ctx", flags->ctx, "LENGTH",
-            "Context length in tokens, e.g. 32768 or 128k");
-  add_default(*verb, "--method", flags->method, "NAME",
+  const auto [verb, flags] =
+      add_verb<TuneFlags>(app, "tune", "Search for a better plan than any published one", run_tune);
+  add_subject(verb, flags.subject);
+  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH", "Context length in tokens, e.g. 32768 or 128k");
+  add_default(verb, "--method", flags.method, "NAME",
               "power for a static plan, elastic:power for a context that grows, far:power for one "
               "with a near part");
-  add_value(*verb, "--text", flags->text, "FILE",
-            "Texts: plain, .jsonl, also .gz .xz .zst, or folders")
-      ->take_all();
-  add_default(*verb, "--field", flags->documents.field, "NAME",
+  add_value(verb, "--text", flags.text, "FILE",
+            "Texts: plain, .jsonl, also .gz .xz .zst, or folders");
+  add_default(verb, "--field", flags.documents.field, "NAME",
               "Field of a .jsonl line that holds the text");
-  add_default(*verb, "--budget", flags->search.budget, "PASSES",
+  add_default(verb, "--budget", flags.search.budget, "PASSES",
               "Maximum passes over the search set");
-  add_default(*verb, "--prefer", flags->prefer, "WHAT",
+  add_default(verb, "--prefer", flags.prefer, "WHAT",
               "perplexity, balanced, retrieval, or the weight of the answers' log-probability");
-  verb->add_option_function<std::vector<std::size_t>>(
+  std::vector<std::size_t>& used = flags.documents_used;
+  verb.add_option_function<std::vector<std::size_t>>(
           "--documents",
-          [flags](const std::vector<std::size_t>& given) {
-            std::copy(given.begin(), given.end(), flags->documents_used.begin());
+          [&used](const std::vector<std::size_t>& given) {
+            std::copy(given.begin(), given.end(), used.begin());
           },
           "Documents for the search, at most half of all, and for the proof (0: all the others)")
       ->type_name("N,N")
@@ -231,33 +226,32 @@ void add_tune(CLI::App& app) {
       ->expected(1, 2)
       ->check(CLI::Range(0, kMostCounted))
       ->default_str("8,0");
-  verb->add_option("--proof-documents", flags->documents_used[1])->group("");  // an old name
-  add_default(*verb, "--answers", flags->search.planting.answers, "N",
+  verb.add_option("--proof-documents", flags.documents_used[1])->group("");  // an old name
+  add_default(verb, "--answers", flags.search.planting.answers, "N",
               "Answers planted in each document of the search")
       ->check(CLI::Range(1, 100));
   add_default(
-      *verb, "--proof", flags->proof, "N",
+      verb, "--proof", flags.proof, "N",
       "Needles per depth in the proof, at ten depths; 0: perplexity alone decides; off: no proof");
-  add_value(*verb, "--form", flags->form, "FORM",
+  add_value(verb, "--form", flags.form, "FORM",
             "planted, completion or chat (default: chat if the model has a template)")
       ->check(CLI::IsMember({"planted", "completion", "chat"}));
-  add_value(*verb, "--plan", flags->plan, "FILE", "Also start from this plan, of any model");
-  add_default(*verb, "--seed", flags->search.seed, "N",
+  add_value(verb, "--plan", flags.plan, "FILE", "Also start from this plan, of any model");
+  add_default(verb, "--seed", flags.search.seed, "N",
               "Seed for the split, the needles and the start");
-  add_engine(*verb, flags->engine);
+  add_engine(verb, flags.engine);
   add_default(
-      *verb, "-o,--out", flags->out, "FILE",
+      verb, "-o,--out", flags.out, "FILE",
       "Plan file to write; the search and its proof go to a folder of that name with .tune");
-  auto* json = verb->add_flag("--json", flags->json, "Print results as JSON");
-  verb->add_flag("--dry-run", flags->dry_run, "Print the estimated cost, and stop")->excludes(json);
-  verb->footer(
+  auto* json = verb.add_flag("--json", flags.json, "Print results as JSON");
+  verb.add_flag("--dry-run", flags.dry_run, "Print the estimated cost, and stop")->excludes(json);
+  verb.footer(
       "Examples:\n"
       "  mrrope tune model.gguf --ctx 128k --text docs/ -o plan.json\n"
       "  mrrope tune model.gguf --ctx 32k --method elastic:power --prefer retrieval -o "
       "ladder.json\n"
       "Exit code 6: the plan found is not better than every published method on held-out text.\n"
       "An interrupted search resumes when you run the same command again.");
-  verb->callback([flags] { run_tune(*flags); });
 }
 
 }  // namespace mrrope::cli

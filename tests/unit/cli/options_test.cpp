@@ -16,6 +16,10 @@
 namespace mrrope::cli {
 namespace {
 
+using engine::reading_speed;
+using engine::ReadingSpeed;
+using engine::seconds_to_read;
+
 TEST(ParseLength, AcceptsTokensAndUnits) {
   EXPECT_EQ(parse_length("4096"), 4096);
   EXPECT_EQ(parse_length("128k"), 131072);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/engines.h"
-
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
+#include "export/export.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"
 #include "support/text.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How exported files get onto the disk, as another architecture, or as the nearest YaRN;
 // tests/integration runs what is in them.
-#include "export/gguf_export.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "export/export.h"
 #include "support/expect_error.h"
 #include "support/gguf_writer.h"
 #include "support/temp_folder.h"

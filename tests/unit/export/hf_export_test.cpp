@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "export/hf_export.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 
 #include "base/json.h"
+#include "export/export.h"
 #include "support/expect_error.h"
 #include "support/temp_folder.h"
 

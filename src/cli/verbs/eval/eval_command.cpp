@@ -2,12 +2,12 @@
 // mrrope eval: the verb over all tasks, and its benchmarks of samples.
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iostream>
-#include <memory>
 
 #include "base/text.h"
 #include "cli/app.h"
-#include "cli/args/eval_options.h"
+#include "cli/args/options.h"
 #include "eval/samples/prompts.h"
 #include "eval/samples/sample.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
@@ -42,7 +42,6 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags,
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add_value(task, "--without", flags.without, "PART,...",
             "Leave out: bos (the first token), prefix (the beginning of the answer)")
-      ->delimiter(',')
       ->check(CLI::IsMember({"bos", "prefix"}));
   add_value(task, "--prompts", flags.prompts, "FILE",
             "JSON file with prompts that replace built-in ones");
@@ -51,13 +50,9 @@ void add_sample_flags(CLI::App& task, SampleFlags& flags,
 }
 
 eval::FrameOptions frame_options(const SampleFlags& flags) {
-  const auto has = [&](const char* part) {
-    return std::find(flags.without.begin(), flags.without.end(), part) == flags.without.end();
-  };
-  return {flags.form == "auto"   ? "auto"
-          : flags.form == "chat" ? "on"
-                                 : "off",
-          has("prefix"), has("bos")};
+  const auto has = [&](const char* part) { return std::ranges::count(flags.without, part) == 0; };
+  const char* chat = flags.form == "auto" ? "auto" : flags.form == "chat" ? "on" : "off";
+  return {chat, has("prefix"), has("bos")};
 }
 
 // Those of --prompts, or the built-in ones. used: how the names of the prompts begin that the run
@@ -65,23 +60,15 @@ eval::FrameOptions frame_options(const SampleFlags& flags) {
 eval::Prompts chosen_prompts(SampleFlags& flags, const std::string& used) {
   if (flags.prompts.empty()) return eval::builtin_prompts();
   eval::Prompts prompts = eval::read_prompts(flags.prompts, &flags.prompts_digest);
-  if (prompts_identity(prompts, used) == prompts_identity(eval::builtin_prompts(), used)) {
-    refuse(cat("--prompts ", flags.prompts, " changes nothing: this run uses prompts named ", used,
-               ", and the file replaces none of them"),
-           cat("give the file a prompt of that name, or leave out --prompts"));
-  }
+  refuse_if(prompts_identity(prompts, used) == prompts_identity(eval::builtin_prompts(), used),
+            cat("--prompts ", flags.prompts, " changes nothing: this run uses prompts named ", used,
+                ", and the file replaces none of them"),
+            cat("give the file a prompt of that name, or leave out --prompts"));
   return prompts;
 }
 
 // The default of --lengths: only --ctx.
 std::vector<std::int64_t> only_ctx(std::int64_t /*window*/, std::int64_t ctx) { return {ctx}; }
-
-// One timeline is enough. reads: the files that the task was given; names may be empty.
-OpenModel open_for_samples(EvalJob& job, const std::vector<std::string>& reads) {
-  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
-  job.engine.timelines = 1;
-  return open_model(job);
-}
 
 // The first prompt of every set, between separator lines.
 void show_prompts(const eval::SampleSuite& suite) {
@@ -112,18 +99,28 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::S
   print_local_cost(job, target, passes, " at most");
 }
 
-// Shows prompts, prints the cost, or runs the suite and prints the results.
-void run_suite(const SampleFlags& flags, const EvalJob& job, const eval::Target& target,
-               const eval::SampleSuite& suite, const std::vector<std::string>& notes) {
+using MakeSuite = std::function<eval::SampleSuite(
+    const eval::PromptFrame& frame, eval::TokenCounter& counter, std::vector<std::string>& notes)>;
+
+// Shows prompts, prints the cost, or runs the suite and prints the results. reads: the files that
+// the task was given; names may be empty.
+void run_suite(const SampleFlags& flags, EvalJob& job, const std::vector<std::string>& reads,
+               const eval::FrameOptions& framed, const MakeSuite& make) {
+  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
+  job.engine.timelines = 1;
+  const OpenModel model = open_model(job);
+  const eval::Target target = model.target();
+  const eval::PromptFrame frame(target.tokenizer(), framed);
+  eval::TokenCounter counter(target.tokenizer(), frame.chat());
+  std::vector<std::string> notes;
+  eval::SampleSuite suite = make(frame, counter, notes);
   for (const std::string& line : notes) note(line);
   if (flags.show_prompt) return show_prompts(suite);
   if (flags.eval.dry_run) return print_dry_run(job, target, suite);
-  eval::SampleSuite asked = suite;
-  if (!flags.prompts_digest.empty()) asked.settings["prompts_sha256"] = flags.prompts_digest;
-  eval::SampleRunOptions options;
+  if (!flags.prompts_digest.empty()) suite.settings["prompts_sha256"] = flags.prompts_digest;
   run_eval(flags.eval, job, target, flags.seed,
            [&](eval::RunFolder& folder, eval::Progress& progress) {
-             return run_samples(target, job.methods, asked, options, folder, progress);
+             return run_samples(target, job.methods, suite, {}, folder, progress);
            });
 }
 
@@ -136,14 +133,6 @@ struct RulerFlags {
   std::vector<std::string> qa;
 };
 
-// 4k and doubling up to ctx, as in RULER's own tables.
-std::vector<std::int64_t> doubling(std::int64_t /*window*/, std::int64_t ctx) {
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t n = 4096; n < ctx; n *= 2) lengths.push_back(n);
-  lengths.push_back(ctx);
-  return lengths;
-}
-
 // SQuAD's file is an object, HotpotQA's a list.
 bool is_squad(const std::string& path) {
   std::ifstream in(path);
@@ -152,62 +141,54 @@ bool is_squad(const std::string& path) {
 }
 
 void run_ruler(RulerFlags& flags) {
-  EvalJob job = prepare_eval(flags.sample.eval, doubling);
+  EvalJob job = prepare_eval(flags.sample.eval, [](std::int64_t /*window*/, std::int64_t ctx) {
+    return doubling(4096, ctx);  // as in RULER's own tables
+  });
   eval::RulerOptions options = flags.options;
   options.lengths = job.lengths;
   options.seed = flags.sample.seed;
   for (const std::string& file : flags.qa) (is_squad(file) ? options.squad : options.hotpot) = file;
   options.prompts = chosen_prompts(flags.sample, "ruler/");
-  if (!flags.data.empty() && !flags.sample.prompts.empty()) {
-    refuse("--prompts changes nothing: samples of --data have their prompts",
-           "leave out --prompts or --data");
-  }
+  refuse_if(!flags.data.empty() && !flags.sample.prompts.empty(),
+            "--prompts changes nothing: samples of --data have their prompts",
+            "leave out --prompts or --data");
   chosen_tasks(options);  // an unknown one is refused before the model is loaded
   std::vector<std::string> reads = flags.qa;
   reads.push_back(flags.data);
-  const OpenModel model = open_for_samples(job, reads);
-  const eval::Target target = model.target();
-  eval::FrameOptions frame_flags = frame_options(flags.sample);
+  eval::FrameOptions framed = frame_options(flags.sample);
   // RULER's files include their template.
-  if (!flags.data.empty() && frame_flags.chat == "auto") frame_flags.chat = "off";
-  const eval::PromptFrame frame(target.tokenizer(), frame_flags);
-  eval::TokenCounter counter(target.tokenizer(), frame.chat());
-  std::vector<std::string> notes;
-  const eval::SampleSuite suite = flags.data.empty()
-                                      ? make_ruler(frame, counter, options)
-                                      : read_ruler(frame, flags.data, options, notes);
-  run_suite(flags.sample, job, target, suite, notes);
+  if (!flags.data.empty() && framed.chat == "auto") framed.chat = "off";
+  run_suite(flags.sample, job, reads, framed,
+            [&](const eval::PromptFrame& frame, eval::TokenCounter& counter, auto& notes) {
+              return flags.data.empty() ? make_ruler(frame, counter, options)
+                                        : read_ruler(frame, flags.data, options, notes);
+            });
 }
 
 void add_eval_ruler(CLI::App& eval) {
-  auto flags = std::make_shared<RulerFlags>();
-  CLI::App* ruler = eval.add_subcommand("ruler", "RULER: 13 tasks of retrieval and tracking");
-  add_eval_subject(*ruler, flags->sample.eval);
-  add_value(*ruler, "--tasks", flags->options.tasks, "NAME,...",
-            "Only these tasks; niah and qa select all tasks of that kind")
-      ->delimiter(',');
-  add_default(*ruler, "--samples", flags->options.samples, "N",
-              "Samples per task and length; RULER uses 500")
-      ->check(CLI::Range(1, kMostCounted));
-  add_default(*ruler, "--questions", flags->options.questions, "N",
+  const auto [verb, flags] =
+      add_verb<RulerFlags>(eval, "ruler", "RULER: 13 tasks of retrieval and tracking", run_ruler);
+  add_eval_subject(verb, flags.sample.eval);
+  add_value(verb, "--tasks", flags.options.tasks, "NAME,...",
+            "Only these tasks; niah and qa select all tasks of that kind");
+  add_count(verb, "--samples", flags.options.samples, 1,
+            "Samples per task and length; RULER uses 500");
+  add_default(verb, "--questions", flags.options.questions, "N",
               "niah_multikey: keys asked for in each text, which is read once; RULER asks one")
       ->check(CLI::Range(std::size_t(1), eval::kMaxRulerQuestions));
-  add_default(*ruler, "--seed", flags->sample.seed, "N", "Seed of the built-in samples");
-  add_value(*ruler, "--data", flags->data, "DIR",
+  add_default(verb, "--seed", flags.sample.seed, "N", "Seed of the built-in samples");
+  add_value(verb, "--data", flags.data, "DIR",
             "Samples made by RULER's own scripts: DIR/LENGTH/TASK/validation.jsonl");
-  add_value(*ruler, "--qa", flags->qa, "FILE",
-            "SQuAD's dev-v2.0.json for qa_1, or hotpot_dev_distractor_v1.json for qa_2; repeatable")
-      ->take_all();
-  add_sample_flags(*ruler, flags->sample);
-  add_eval_output(*ruler, flags->sample.eval);
-  ruler->footer(
-      "Examples:\n"
+  add_value(
+      verb, "--qa", flags.qa, "FILE",
+      "SQuAD's dev-v2.0.json for qa_1, or hotpot_dev_distractor_v1.json for qa_2; repeatable");
+  add_sample_flags(verb, flags.sample);
+  add_eval_output(
+      verb, flags.sample.eval,
       "  mrrope eval ruler model.gguf --method none,yarn,pro --lengths 4k,8k,16k -o run3\n"
       "  mrrope eval ruler model.gguf --lengths 8k --tasks niah_single_1,vt --show-prompt\n"
       "  mrrope eval ruler model.gguf --lengths 4k,8k --data ruler-data --samples 500 -o run4\n"
-      "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n"
-      "A run with -o that was interrupted resumes when the same command is given again.");
-  ruler->callback([flags] { run_ruler(*flags); });
+      "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n");
 }
 
 // ---- infinitebench: retrieval, code, mathematics and dialogue at about 100K tokens.
@@ -243,67 +224,54 @@ void run_infinitebench(InfiniteFlags& flags) {
   eval::InfiniteOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = job.longest;
-  if (flags.data.empty() && (!flags.min_tokens.empty() || !flags.max_tokens.empty())) {
-    refuse("--min-tokens and --max-tokens choose items of --data",
-           "give --data FOLDER; samples made here have the --lengths you give");
-  }
-  if (!flags.data.empty() && job.lengths.size() > 1) {
-    refuse("each item of --data has one length", "give --ctx alone, or --lengths without --data");
-  }
+  refuse_if(flags.data.empty() && (!flags.min_tokens.empty() || !flags.max_tokens.empty()),
+            "--min-tokens and --max-tokens choose items of --data",
+            "give --data FOLDER; samples made here have the --lengths you give");
+  refuse_if(!flags.data.empty() && job.lengths.size() > 1, "each item of --data has one length",
+            "give --ctx alone, or --lengths without --data");
   set_min_tokens(flags.min_tokens, options);
   if (!flags.max_tokens.empty()) options.max_tokens = parse_length(flags.max_tokens);
   std::int64_t min_tokens = options.min_tokens;
   for (const auto& [task, own] : options.min_tokens_of) min_tokens = std::max(min_tokens, own);
-  if (min_tokens > options.max_tokens) {
-    refuse(
-        cat("no prompt has at least ", min_tokens, " and at most ", options.max_tokens, " tokens"),
-        "give --min-tokens below --max-tokens");
-  }
+  refuse_if(
+      min_tokens > options.max_tokens,
+      cat("no prompt has at least ", min_tokens, " and at most ", options.max_tokens, " tokens"),
+      "give --min-tokens below --max-tokens");
   options.prompts = chosen_prompts(flags.sample, "infinitebench/");
   chosen_tasks(options,
                flags.data.empty());  // an unknown one is refused before the model is loaded
-  const OpenModel model = open_for_samples(job, {flags.data});
-  const eval::Target target = model.target();
-  const eval::PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
-  eval::TokenCounter counter(target.tokenizer(), frame.chat());
-  std::vector<std::string> notes;
-  const eval::SampleSuite suite = flags.data.empty()
-                                      ? make_infinitebench(frame, counter, options, job.lengths)
-                                      : read_infinitebench(frame, flags.data, options, notes);
-  run_suite(flags.sample, job, target, suite, notes);
+  run_suite(flags.sample, job, {flags.data}, frame_options(flags.sample),
+            [&](const eval::PromptFrame& frame, eval::TokenCounter& counter, auto& notes) {
+              return flags.data.empty() ? make_infinitebench(frame, counter, options, job.lengths)
+                                        : read_infinitebench(frame, flags.data, options, notes);
+            });
 }
 
 void add_eval_infinitebench(CLI::App& eval) {
-  auto flags = std::make_shared<InfiniteFlags>();
-  CLI::App* verb = eval.add_subcommand("infinitebench",
-                                       "InfiniteBench: official files, or four generated tasks");
-  add_eval_subject(*verb, flags->sample.eval);
-  add_value(*verb, "--data", flags->data, "DIR",
+  const auto [verb, flags] = add_verb<InfiniteFlags>(
+      eval, "infinitebench", "InfiniteBench: official files, or four generated tasks",
+      run_infinitebench);
+  add_eval_subject(verb, flags.sample.eval);
+  add_value(verb, "--data", flags.data, "DIR",
             "Folder of the official TASK.jsonl files; without it four tasks are generated");
-  add_value(*verb, "--tasks", flags->options.tasks, "NAME,...",
+  add_value(verb, "--tasks", flags.options.tasks, "NAME,...",
             "passkey, number_string, kv_retrieval, code_debug, math_find, "
             "longdialogue_qa_eng (these six by default), code_run, math_calc, "
-            "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng")
-      ->delimiter(',');
-  add_default(*verb, "--samples", flags->options.samples, "N", "Samples per task, chosen at random")
-      ->check(CLI::Range(1, kMostCounted));
-  add_default(*verb, "--seed", flags->sample.seed, "N",
+            "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng");
+  add_count(verb, "--samples", flags.options.samples, 1, "Samples per task, chosen at random");
+  add_default(verb, "--seed", flags.sample.seed, "N",
               "Seed of the random choice, or of the generator");
-  add_value(*verb, "--min-tokens", flags->min_tokens, "N,...",
-            "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task")
-      ->delimiter(',');
-  add_value(*verb, "--max-tokens", flags->max_tokens, "N",
+  add_value(verb, "--min-tokens", flags.min_tokens, "N,...",
+            "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task");
+  add_value(verb, "--max-tokens", flags.max_tokens, "N",
             "Skip prompts with more tokens; without it they are cut in the middle to fit");
-  add_sample_flags(*verb, flags->sample);
-  add_eval_output(*verb, flags->sample.eval);
-  verb->footer(
-      "Examples:\n"
+  add_sample_flags(verb, flags.sample);
+  add_eval_output(
+      verb, flags.sample.eval,
       "  mrrope eval infinitebench model.gguf --method yarn,pro --ctx 128k --data InfiniteBench "
       "\\\n"
       "    --min-tokens 100000 --samples 100 -o run5\n"
-      "  mrrope eval infinitebench model.gguf --method none,pro --lengths 8k,16k --samples 20\n"
-      "A run with -o that was interrupted resumes when the same command is given again.");
-  verb->callback([flags] { run_infinitebench(*flags); });
+      "  mrrope eval infinitebench model.gguf --method none,pro --lengths 8k,16k --samples 20\n");
 }
 
 // ---- longbench-v2: questions with four choices about long documents.
@@ -316,55 +284,46 @@ struct LongbenchFlags {
 
 void run_longbench(LongbenchFlags& flags) {
   EvalJob job = prepare_eval(flags.sample.eval, only_ctx);
-  if (job.lengths.size() > 1) {
-    refuse("LongBench-v2 runs at one length", "give --ctx, or one of --lengths");
-  }
+  refuse_if(job.lengths.size() > 1, "LongBench-v2 runs at one length",
+            "give --ctx, or one of --lengths");
   eval::LongbenchOptions options = flags.options;
   options.seed = flags.sample.seed;
   options.length = flags.max_tokens.empty() ? job.longest : parse_length(flags.max_tokens);
-  if (options.length > job.ctx) {
-    refuse(cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
-           "give a larger --ctx");
-  }
+  refuse_if(options.length > job.ctx,
+            cat("--max-tokens ", options.length, " is longer than --ctx ", job.ctx),
+            "give a larger --ctx");
   options.truncate = flags.longer == "truncate";
   options.mode = flags.sample.form == "letters" ? "letters" : "generate";
   options.prompts = chosen_prompts(flags.sample, "longbench-v2/" + options.mode);
-  const OpenModel model = open_for_samples(job, {flags.data});
-  const eval::Target target = model.target();
   // With letters there is no chat template: the authors use none.
-  const eval::PromptFrame frame(target.tokenizer(), frame_options(flags.sample));
-  std::vector<std::string> notes;
-  const eval::SampleSuite suite = read_longbench(frame, flags.data, options, notes);
-  run_suite(flags.sample, job, target, suite, notes);
+  run_suite(flags.sample, job, {flags.data}, frame_options(flags.sample),
+            [&](const eval::PromptFrame& frame, eval::TokenCounter&, auto& notes) {
+              return read_longbench(frame, flags.data, options, notes);
+            });
 }
 
 void add_eval_longbench(CLI::App& eval) {
-  auto flags = std::make_shared<LongbenchFlags>();
-  CLI::App* verb =
-      eval.add_subcommand("longbench-v2", "LongBench-v2: multiple choice about long documents");
-  add_eval_subject(*verb, flags->sample.eval);
-  add_value(*verb, "--data", flags->data, "FILE",
+  const auto [verb, flags] = add_verb<LongbenchFlags>(
+      eval, "longbench-v2", "LongBench-v2: multiple choice about long documents", run_longbench);
+  add_eval_subject(verb, flags.sample.eval);
+  add_value(verb, "--data", flags.data, "FILE",
             "data.json of LongBench-v2, or one item per line (.jsonl)")
       ->required();
-  add_value(*verb, "--max-tokens", flags->max_tokens, "N",
+  add_value(verb, "--max-tokens", flags.max_tokens, "N",
             "Longest item, including the answer; default --ctx");
-  add_default(*verb, "--longer", flags->longer, "HOW",
+  add_default(verb, "--longer", flags.longer, "HOW",
               "What to do with longer items: drop, or truncate in the middle")
       ->check(CLI::IsMember({"drop", "truncate"}));
-  add_default(*verb, "--samples", flags->options.samples, "N",
-              "Number of items, chosen at random; 0: all")
-      ->check(CLI::Range(0, kMostCounted));
-  add_default(*verb, "--seed", flags->sample.seed, "N", "Seed of the random choice");
-  add_sample_flags(*verb, flags->sample, {"letters"});
-  add_eval_output(*verb, flags->sample.eval);
-  verb->footer(
-      "Examples:\n"
+  add_count(verb, "--samples", flags.options.samples, 0,
+            "Number of items, chosen at random; 0: all");
+  add_default(verb, "--seed", flags.sample.seed, "N", "Seed of the random choice");
+  add_sample_flags(verb, flags.sample, {"letters"});
+  add_eval_output(
+      verb, flags.sample.eval,
       "  mrrope eval longbench-v2 model.gguf --method yarn,pro --ctx 128k --data data.json \\\n"
       "    --form letters -o run6\n"
       "  mrrope eval longbench-v2 model.gguf --method pro --ctx 128k --data data.json \\\n"
-      "    --max-tokens 120128 --longer truncate -o run7\n"
-      "A run with -o that was interrupted resumes when the same command is given again.");
-  verb->callback([flags] { run_longbench(*flags); });
+      "    --max-tokens 120128 --longer truncate -o run7\n");
 }
 
 }  // namespace
@@ -376,16 +335,6 @@ void add_eval(CLI::App& app) {
                          add_eval_longbench}) {
     add(*verb);
   }
-}
-
-// The name that perplexity by ramp boundary had before; not listed.
-void add_sweep(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("sweep", "Now a part of mrrope eval ppl")->group("");
-  verb->allow_extras();
-  verb->callback([] {
-    refuse("mrrope sweep is now mrrope eval ppl with a range in --method",
-           "type: mrrope eval ppl MODEL --ctx 8k --method 'pro(low=5..15,high=30..45/5)'");
-  });
 }
 
 }  // namespace mrrope::cli

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tasks of mrrope eval on texts: perplexity at every length, and what a model finds by length
+// and depth.
+#include <algorithm>
+#include <iostream>
+
+#include "base/text.h"
+#include "cli/app.h"
+#include "cli/args/options.h"
+#include "cli/args/presets.h"
+#include "eval/tasks/needle/needle.h"
+#include "eval/tasks/perplexity/perplexity.h"
+#include "mrrope/error.h"
+
+namespace mrrope::cli {
+
+namespace {
+
+// ---- ppl
+
+struct PplFlags {
+  EvalFlags eval;
+  std::vector<std::string> text;
+  eval::DocumentOptions documents;
+  std::string select = "first";
+  std::string min_tokens;
+  int kl_positions = eval::PerplexityOptions{}.kl_positions;
+};
+
+// Half the window, the window, and doubling up to ctx.
+std::vector<std::int64_t> from_half(std::int64_t window, std::int64_t ctx) {
+  return doubling(std::max<std::int64_t>(2, window / 2), ctx);
+}
+
+void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set) {
+  std::vector<std::int64_t> passes;  // each ends at the longest length that the document has
+  std::int64_t longest = 0;
+  std::int64_t total = 0;
+  for (const eval::Document& d : set.documents) {
+    const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
+    longest = std::max(longest, tokens);
+    std::int64_t reached = 0;
+    for (const std::int64_t length : job.lengths) {
+      if (length <= tokens) reached = std::max(reached, length);
+    }
+    if (reached > 0) passes.insert(passes.end(), job.methods.size(), reached);
+    total += reached * std::int64_t(job.methods.size());
+  }
+  eval::check_reach(longest, job.lengths);
+  std::cout << set.documents.size() << " documents x " << job.methods.size() << " methods, "
+            << total << " tokens\n";
+  print_local_cost(job, model, passes);
+}
+
+[[noreturn]] void refuse_endpoint(const std::string& flag) {
+  throw Error(flag == "--endpoint" ? ErrorKind::unsupported : ErrorKind::usage,
+              cat(flag,
+                  " is for an endpoint, which only answers prompts; perplexity needs the "
+                  "probability of every token of a text"),
+              cat("remove ", flag,
+                  " and give a model file, or measure the endpoint with eval needle, ruler, "
+                  "infinitebench or longbench-v2"));
+}
+
+void run_ppl(const PplFlags& flags) {
+  EvalJob job = prepare_eval(flags.eval, from_half);
+  // The untouched model and a method are compared logit by logit, each with its own timeline.
+  job.engine.timelines = 2;
+  const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
+  if (std::none_of(job.methods.begin(), job.methods.end(),
+                   [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
+    note("no verdict will be given: it compares with the untouched model; add none to --method");
+  }
+  note_precision(job.model, job.engine);
+  job.places.reads = flags.text;
+  const auto model = std::move(open_model(job).local);
+
+  eval::DocumentOptions choice = flags.documents;
+  choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
+  choice.min_tokens = std::max(min_tokens, choice.samples > 0 ? job.longest : 0);
+  choice.tokens = [&](const eval::Document& d) {
+    return std::int64_t(model->tokenize(d.text, true, false).size());
+  };
+  const eval::DocumentSet set = read_texts(flags.text, choice);
+  if (set.documents.size() < choice.samples) {
+    note(cat("only ", set.documents.size(), " of the ", choice.samples,
+             " requested documents: no others have ", choice.min_tokens, " tokens or more"));
+  }
+  eval::PerplexityOptions options;
+  options.lengths = job.lengths;
+  options.kl_positions = flags.kl_positions;
+  options.min_tokens = min_tokens;
+  options.random = choice.select == eval::Select::random;
+  if (flags.eval.dry_run) {
+    check_methods(*model, job.methods, eval::sorted_lengths(options.lengths));
+    return print_dry_run(job, *model, set);
+  }
+  run_eval(flags.eval, job, *model, choice.seed,
+           [&](eval::RunFolder& folder, eval::Progress& progress) {
+             return run_perplexity(*model, job.methods, set.documents, options, folder, progress);
+           });
+}
+
+// ---- needle
+
+struct NeedleFlags {
+  EvalFlags eval;
+  std::vector<double> depths = eval::usual_depths();
+  std::vector<std::string> haystack;
+  eval::DocumentOptions documents;
+  std::string form;
+  std::optional<std::string> needle, question, answer;
+  int answer_tokens = 0;
+  std::size_t samples = 1;
+  std::uint64_t seed = 1;
+};
+
+// Eight equal steps: half of 4k is a quarter of 8k, so the two share a prefix.
+std::vector<std::int64_t> equal_steps(std::int64_t /*window*/, std::int64_t ctx) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t k = 1; k <= 8; ++k) lengths.push_back(ctx * k / 8);
+  return lengths;
+}
+
+void print_dry_run(const EvalJob& job, const eval::Target& target,
+                   const std::vector<eval::Document>& documents,
+                   const eval::NeedleOptions& options) {
+  check_needle(target, job.methods, options);
+  const auto haystacks = make_haystacks(target.tokenizer(), documents, job.longest, options.samples,
+                                        options.form.name == eval::kKamradt);
+  std::int64_t tokens = 0;
+  std::int64_t naive = 0;
+  for (std::size_t s = 0; s < options.samples; ++s) {
+    const eval::NeedleTree tree =
+        plan_tree(target.tokenizer(), options, haystacks[s % haystacks.size()].tokens, s);
+    for (const eval::MethodUnderTest& method : job.methods) {
+      tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
+      naive += tree.naive_tokens;
+    }
+  }
+  const std::size_t methods = job.methods.size();
+  const std::size_t needles = options.samples * options.depths.size() * options.lengths.size();
+  std::cout << needles << " needles x " << methods << " methods, " << tokens << " of " << naive
+            << " tokens (prefixes are shared), form " << options.form.name << "\n";
+  const std::vector<std::int64_t> passes(std::size_t(tokens / job.longest + 1), job.longest);
+  print_local_cost(job, target, passes);
+}
+
+std::vector<eval::Document> haystack_of(const NeedleFlags& flags, const EvalJob& job,
+                                        const eval::Target& target,
+                                        const eval::NeedleOptions& options) {
+  if (options.form.name == eval::kKamradt && flags.haystack.empty()) {
+    note("no --text given: the needle is hidden in generated prose");
+    return eval::made_essays(target.tokenizer(), job.longest, options.samples);
+  }
+  std::vector<eval::Document> documents = read_texts(flags.haystack, flags.documents).documents;
+  if (options.form.name == eval::kKamradt) {
+    const auto made = make_haystacks(target.tokenizer(), documents, job.longest, 1, true);
+    if (const std::string& id = made.front().id; id.find(" x ") != std::string::npos) {
+      note(cat("the haystack is too short for ", job.longest, " tokens and is repeated"));
+    }
+  }
+  return documents;
+}
+
+void run_needle_command(const NeedleFlags& flags) {
+  std::optional<eval::NeedleTexts> own;
+  if (flags.needle || flags.question || flags.answer) {
+    own = eval::NeedleTexts{flags.needle.value_or(""), flags.question.value_or(""),
+                            flags.answer.value_or("")};
+    check_texts(*own);
+  }
+  EvalJob job = prepare_eval(flags.eval, equal_steps);
+  job.engine.timelines = 3;  // trunk, branch, question
+  job.places.reads.insert(job.places.reads.end(), flags.haystack.begin(), flags.haystack.end());
+  const OpenModel model = open_model(job);
+  const eval::Target target = model.target();
+
+  eval::NeedleOptions options;
+  options.lengths = eval::sorted_lengths(job.lengths);
+  options.depths = flags.depths;
+  options.samples = flags.samples;
+  options.seed = flags.seed;
+  options.form = make_form(target.tokenizer(), flags.form, own, flags.answer_tokens);
+
+  const std::vector<eval::Document> haystack = haystack_of(flags, job, target, options);
+  if (flags.eval.dry_run) return print_dry_run(job, target, haystack, options);
+
+  run_eval(flags.eval, job, target, options.seed,
+           [&](eval::RunFolder& folder, eval::Progress& progress) {
+             return run_needle(target, job.methods, haystack, options, folder, progress);
+           });
+}
+
+}  // namespace
+
+void add_eval_ppl(CLI::App& eval) {
+  const auto [verb, flags] =
+      add_verb<PplFlags>(eval, "ppl", "Perplexity at every length, one pass per document", run_ppl);
+  add_eval_subject(verb, flags.eval);
+  add_value(verb, "--text", flags.text, "FILE",
+            "Texts: plain, .jsonl, also .gz .xz .zst, or folders");
+  add_default(verb, "--field", flags.documents.field, "NAME",
+              "Field of a .jsonl line that holds the text");
+  add_count(verb, "--documents", flags.documents.samples, 0,
+            "Number of documents, among those that reach the longest length; 0: all documents");
+  add_value(verb, "--min-tokens", flags.min_tokens, "N",
+            "Only documents with at least this many tokens, e.g. 128k");
+  add_default(verb, "--select", flags.select, "HOW", "Which of them to use: first or random")
+      ->check(CLI::IsMember({"first", "random"}));
+  add_default(verb, "--seed", flags.documents.seed, "N", "Seed of the random choice");
+  add_count(verb, "--kl-positions", flags.kl_positions, 0,
+            "Positions per document at which the KL divergence from none is measured");
+  add_eval_output(
+      verb, flags.eval,
+      "  mrrope eval ppl model.gguf --method none,yarn,pro,auto --ctx 8k --text docs/ -o run1\n"
+      "  mrrope eval ppl model.gguf --ctx 8k --method 'pro(low=5..15,high=30..45/5)' -o map\n"
+      "  mrrope eval ppl model.gguf --plan tuned.json --lengths 4k,16k,32k --text a.jsonl.xz\n",
+      Runs::local_only);
+  // An endpoint is refused with the reason, so the help does not offer one.
+  for (const char* flag : {"--endpoint", "--api", "--parallel", "--timeout", "--vocab"}) {
+    verb.add_option_function<std::string>(flag,
+                                          [flag](const std::string&) { refuse_endpoint(flag); })
+        ->group("");
+  }
+}
+
+void add_eval_needle(CLI::App& eval) {
+  const auto [verb, flags] = add_verb<NeedleFlags>(
+      eval, "needle", "Needle in a haystack, by length and depth", run_needle_command);
+  add_eval_subject(verb, flags.eval);
+  add_value(verb, "--depths", flags.depths, "P,...",
+            "Depths in the haystack, in percent; default 0,10,...,100");
+  add_value(verb, "--text", flags.haystack, "FILE",
+            "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined");
+  add_default(verb, "--field", flags.documents.field, "NAME",
+              "Field of a .jsonl line that holds the text");
+  add_value(verb, "--form", flags.form, "FORM",
+            "planted, completion, chat or kamradt (one sentence in essays, scored by recall, as in "
+            "the paper); default: chat if the model has a template")
+      ->check(CLI::IsMember({"planted", "completion", "chat", eval::kKamradt}));
+  add_value(verb, "--needle", flags.needle, "TEXT",
+            "A sentence to hide; {word} and {number} are drawn");
+  add_value(verb, "--question", flags.question, "TEXT", "The question that asks for the needle");
+  add_value(verb, "--answer", flags.answer, "TEXT",
+            "The expected answer: scored by the share of its words that are found, and by whether "
+            "it is contained exactly");
+  add_value(verb, "-n,--predict", flags.answer_tokens, "N",
+            "Maximum tokens of an answer; default 16, for chat and kamradt 50")
+      ->check(CLI::Range(1, kMostCounted));
+  add_count(verb, "--samples", flags.samples, 1, "Needles per length and depth");
+  add_default(verb, "--seed", flags.seed, "N", "Seed of the words and numbers");
+  add_eval_output(
+      verb, flags.eval,
+      "  mrrope eval needle model.gguf --method none,yarn,pro --ctx 8k --text docs/ -o run2\n"
+      "  mrrope eval needle model.gguf --lengths 4k,8k --depths 0,50,100 --samples 20 \\\n"
+      "    --text a.txt --needle 'The key lies under the blue stone.' \\\n"
+      "    --question 'Where is the key?' --answer 'under the blue stone'\n"
+      "  mrrope eval needle model.gguf --form kamradt --method yarn,pro --ctx 128k --text essays/\n"
+      "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n");
+}
+
+}  // namespace mrrope::cli
