@@ -21,13 +21,9 @@ struct RotaryWork {
 // Heads [begin, end) of all tokens' heads. Writes, allocates and throws nothing else.
 void rotate_heads(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept;
 
-// Only converts: f16 or bf16 to f32 and back, the ceiling of any rotation. For the bench.
-void convert_elements(Element element, const void* from, void* to, std::int64_t count) noexcept;
-
 // The same for bf16 on Arm processors that round to it; the caller makes sure of that. Linked only
 // where the compiler knows the instruction.
 void rotate_heads_bf16(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept;
-void convert_elements_bf16(const void* from, void* to, std::int64_t count) noexcept;
 
 // For tests: the instruction sets that this machine has, and using one of them alone ("" again the
 // best).

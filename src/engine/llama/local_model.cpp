@@ -6,11 +6,83 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "engine/llama/graph/score.h"
 #include "engine/llama/tokenize.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
+
+// Probabilities of tokens computed where the logits are, by a small ggml graph of our own: one
+// number per token comes back instead of one per token and word of the vocabulary.
+struct LocalModel::DeviceScorer {
+  LlamaPtr<ggml_backend> backend;
+  LlamaPtr<ggml_gallocr> allocator;
+
+  struct Graph {
+    LlamaPtr<ggml_context> context;
+    ggml_cgraph* graph = nullptr;
+    ggml_tensor* rows = nullptr;
+    ggml_tensor* targets = nullptr;
+    ggml_tensor* result = nullptr;
+  };
+
+  // Row i of the softmax starts at element i * vocabulary, so that a probability is a row of one.
+  // The rows are a tensor of their own: a view would bring the model's whole graph along.
+  static Graph build(std::int64_t vocabulary, std::size_t count) {
+    Graph g;
+    g.context.reset(ggml_init({8 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true}));
+    ggml_context* c = g.context.get();
+    const auto n = static_cast<std::int64_t>(count);
+    g.rows = ggml_new_tensor_2d(c, GGML_TYPE_F32, vocabulary, n);
+    g.targets = ggml_new_tensor_1d(c, GGML_TYPE_I32, n);
+    ggml_set_input(g.targets);
+    ggml_tensor* probabilities = ggml_soft_max(c, g.rows);
+    g.result = ggml_get_rows(c, ggml_reshape_2d(c, probabilities, 1, vocabulary * n), g.targets);
+    ggml_set_output(g.result);
+    g.graph = ggml_new_graph(c);
+    ggml_build_forward_expand(g.graph, g.result);
+    return g;
+  }
+
+  // For logits in this kind of memory. False where its device lacks what is needed.
+  bool open(ggml_backend_buffer_type_t type) {
+    const ggml_backend_dev_t device = device_of(type);
+    if (device != nullptr) backend.reset(ggml_backend_dev_init(device, nullptr));
+    if (!backend) return false;
+    allocator.reset(ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend.get())));
+    const Graph g = build(64, 2);  // what it can do does not depend on sizes
+    for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
+      if (!ggml_backend_supports_op(backend.get(), ggml_graph_node(g.graph, i))) return false;
+    }
+    return true;
+  }
+
+  // softmax(row i of logits)[targets[i]] in float; NaN in a row gives NaN or 0. logits is
+  // [vocabulary, rows], F32, computed; there is a target for each of the first rows. Waits for the
+  // result. False: the device failed.
+  bool score(ggml_tensor* logits, std::span<const Token> targets, std::span<float> result) {
+    constexpr std::size_t kRows = 64;  // at once: the scratch memory is as many rows
+    for (std::size_t first = 0; first < targets.size(); first += kRows) {
+      const std::size_t count = std::min(kRows, targets.size() - first);
+      const Graph g = build(logits->ne[0], count);
+      char* data = static_cast<char*>(logits->data) + first * logits->nb[1];
+      if (ggml_backend_tensor_alloc(buffer_of(logits), g.rows, data) != GGML_STATUS_SUCCESS ||
+          !ggml_gallocr_alloc_graph(allocator.get(), g.graph)) {
+        return false;
+      }
+      std::vector<std::int32_t> elements(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto row = static_cast<std::int64_t>(i) * logits->ne[0];
+        elements[i] = static_cast<std::int32_t>(row) + targets[first + i];
+      }
+      ggml_backend_tensor_set(g.targets, elements.data(), 0, count * sizeof(std::int32_t));
+      if (ggml_backend_graph_compute(backend.get(), g.graph) != GGML_STATUS_SUCCESS) return false;
+      ggml_backend_tensor_get(g.result, result.data() + first, 0, count * sizeof(float));
+    }
+    return true;
+  }
+};
 
 LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
     : facts_(std::move(facts)),
@@ -468,22 +540,16 @@ bool LocalModel::score_in_place(ggml_tensor* logits, std::span<const Token> targ
     return false;
   }
   const ggml_backend_buffer_t buffer = buffer_of(logits);
-  try {
-    if (!device_scorer_) {
-      const bool here = ggml_backend_buffer_is_host(buffer) && scoring_ == Scoring::automatic;
-      if (!here) device_scorer_ = DeviceScorer::make(ggml_backend_buffer_get_type(buffer));
-      if (!device_scorer_) {
-        scoring_ = Scoring::host;
-        return false;
-      }
-    }
-    probabilities_.resize(targets.size());
-    device_scorer_->score(logits, targets, probabilities_);
-    return true;
-  } catch (const Error&) {
-    scoring_ = Scoring::host;  // it can always be done here
-    return false;
+  bool able = device_scorer_ != nullptr;
+  if (!able && (scoring_ == Scoring::device || !ggml_backend_buffer_is_host(buffer))) {
+    device_scorer_ = std::make_unique<DeviceScorer>();
+    able = device_scorer_->open(ggml_backend_buffer_get_type(buffer));
+    if (!able) device_scorer_.reset();
   }
+  probabilities_.resize(targets.size());
+  if (able && device_scorer_->score(logits, targets, probabilities_)) return true;
+  scoring_ = Scoring::host;  // it can always be done here
+  return false;
 }
 
 void LocalModel::score_on_host(std::span<const Token> targets, std::span<double> scores) {

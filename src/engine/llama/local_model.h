@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "engine/llama/graph/inject.h"
-#include "engine/llama/graph/score.h"
 #include "engine/llama/loader.h"
 #include "mrrope/rotary.h"
 
@@ -151,6 +150,7 @@ class LocalModel final : public TimelineModel {
   std::unique_ptr<KeyTurner> turner_;  // once a ladder that grows was used
   Workers workers_;
   Scoring scoring_ = Scoring::automatic;
+  struct DeviceScorer;
   std::unique_ptr<DeviceScorer> device_scorer_;
   std::vector<float> probabilities_;
   std::size_t calls_in_place_ = 0;
