@@ -40,25 +40,6 @@ constexpr float kStandStill = 1e30F;
 // No key looks like this in all of its elements, whatever its type.
 constexpr std::uint8_t kFiller = 0xA5;
 
-// The two steps of a turn, if it has them.
-struct Steps {
-  bool slopes = false;     // by an angle that grows with the position
-  bool constants = false;  // by an angle that does not
-};
-
-struct Graph {
-  LlamaPtr<ggml_context> context;
-  ggml_cgraph* graph = nullptr;
-  ggml_tensor* rows = nullptr;       // I32: cells to read
-  ggml_tensor* positions = nullptr;  // I32
-  ggml_tensor* ones = nullptr;       // I32: as many positions of 1
-  // Per cache.
-  std::vector<ggml_tensor*> keys;
-  std::vector<ggml_tensor*> slopes;  // divisors of theta; null: no such step, or those of another
-  std::vector<ggml_tensor*> constants;  // the same
-  std::vector<ggml_tensor*> mixes;
-};
-
 int pairing_mode(const Rotation& r) {
   return pairing_of(r) == Pairing::interleaved ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
 }
@@ -129,65 +110,6 @@ ggml_tensor* mixed(ggml_context* c, ggml_tensor* rows, ggml_tensor* mix) {
   return ggml_reshape_2d(c, ggml_mul_mat(c, mix, blocks), rows->ne[0], rows->ne[1]);
 }
 
-// Per cache, lengths: a factor of the keys' length; like: the first cache that turns alike. Layers
-// that turn alike share their divisors: each is a copy to the device that a turn waits for.
-Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>& chosen,
-            const std::vector<Rotation>& rotations, std::size_t count, Steps steps,
-            const std::vector<float>& lengths, const std::vector<std::size_t>& like) {
-  constexpr std::size_t kNodesPerCache = 20;
-  const std::size_t nodes = kNodesPerCache * chosen.size() + 8;
-  Graph g;
-  g.context.reset(ggml_init(
-      {nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
-  ggml_context* c = g.context.get();
-  g.graph = ggml_new_graph_custom(c, nodes, false);
-  const auto n = static_cast<std::int64_t>(count);
-  const auto input = [&](ggml_tensor* t) {
-    ggml_set_input(t);
-    return t;
-  };
-  g.rows = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
-  if (steps.slopes) g.positions = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
-  if (steps.constants) g.ones = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
-  struct Divisors {
-    ggml_tensor* slope = nullptr;
-    ggml_tensor* constant = nullptr;
-  };
-  std::map<std::size_t, Divisors> shared;  // by what they are like
-  for (const std::size_t i : chosen) {
-    const KeyCache& cache = caches[i];
-    const Rotation& r = rotations[cache.rotation];
-    ggml_tensor* keys =
-        ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], ggml_nrows(cache.tensor));
-    ggml_tensor* mix = nullptr;
-    if (!cache.mix.empty()) {
-      const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(cache.mix.size())));
-      mix = input(ggml_new_tensor_2d(c, GGML_TYPE_F32, side, side));
-    }
-    ggml_tensor* rows = mixed(c, ggml_get_rows(c, keys, g.rows), mix);
-    ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
-    float length = lengths[i];
-    // Returns the divisors if they are new.
-    const auto turn = [&](bool wanted, ggml_tensor* positions,
-                          ggml_tensor*& divisors) -> ggml_tensor* {
-      if (!wanted) return nullptr;
-      const bool fresh = divisors == nullptr;
-      if (fresh) divisors = input(ggml_new_tensor_1d(c, GGML_TYPE_F32, r.row / 2));
-      turned = ggml_rope_ext(c, turned, positions, divisors, r.rotary_dim, pairing_mode(r), 0,
-                             r.base, 1, 0, std::exchange(length, 1.0F), 0, 0);
-      return fresh ? divisors : nullptr;
-    };
-    Divisors& divisors = shared[like[i]];
-    g.slopes.push_back(turn(steps.slopes, g.positions, divisors.slope));
-    g.constants.push_back(turn(steps.constants, g.ones, divisors.constant));
-    turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), mix);
-    ggml_build_forward_expand(g.graph, ggml_set_rows(c, keys, turned, g.rows));
-    g.keys.push_back(keys);
-    g.mixes.push_back(mix);
-  }
-  return g;
-}
-
 std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
   Rotation edited = r;
   edited.factors = edit.factors;
@@ -210,6 +132,10 @@ std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& ang
   return divisors;
 }
 
+bool any(const std::vector<double>& angles) {
+  return std::any_of(angles.begin(), angles.end(), [](double angle) { return angle != 0; });
+}
+
 // Whether the same edit makes the same of both.
 bool alike(const Rotation& a, const Rotation& b) {
   const auto parts = [](const Rotation& r) {
@@ -217,12 +143,6 @@ bool alike(const Rotation& a, const Rotation& b) {
                     r.attention, r.beta_fast, r.beta_slow, r.factors, r.fixed_pairs);
   };
   return parts(a) == parts(b);
-}
-
-void set_threads(ggml_backend_t backend, ggml_backend_dev_t device, int threads) {
-  auto* set = reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
-      ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
-  if (set != nullptr) set(backend, threads);
 }
 
 }  // namespace
@@ -281,9 +201,13 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
     if (!site.backend) {
       throw Error(ErrorKind::unsupported, cat("cached keys cannot be turned on ", name));
     }
-    set_threads(site.backend.get(), device, threads);
-    const Graph g = build(caches_, site.caches, rotations_, 2, {true, true},
-                          std::vector<float>(caches_.size(), 1.0F), first_alike_);
+    auto* set_threads =
+        reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
+            ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
+    if (set_threads != nullptr) set_threads(site.backend.get(), threads);
+    std::vector<Turn> both;  // steps
+    for (const std::size_t first : first_alike_) both.push_back({{1}, {1}, 1, first});
+    const Graph g = build(site, 2, both);
     for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
       const ggml_tensor* node = ggml_graph_node(g.graph, i);
       if (ggml_backend_supports_op(site.backend.get(), node)) continue;
@@ -300,11 +224,64 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
 
 KeyTurner::~KeyTurner() = default;
 
-bool KeyTurner::Turn::moves() const {
-  const auto still = [](double angle) { return angle == 0; };
-  return length != 1 || !std::all_of(slope.begin(), slope.end(), still) ||
-         !std::all_of(constant.begin(), constant.end(), still);
+// Layers that turn alike share their divisors: each is a copy to the device that a turn waits for.
+KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
+                                  const std::vector<Turn>& turns) const {
+  constexpr std::size_t kNodesPerCache = 20;
+  const std::size_t nodes = kNodesPerCache * site.caches.size() + 8;
+  Graph g;
+  g.context.reset(ggml_init(
+      {nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
+  ggml_context* c = g.context.get();
+  g.graph = ggml_new_graph_custom(c, nodes, false);
+  const auto n = static_cast<std::int64_t>(count);
+  const auto input = [&](ggml_type type, std::int64_t width, std::int64_t height) {
+    ggml_tensor* tensor = ggml_new_tensor_2d(c, type, width, height);
+    ggml_set_input(tensor);
+    return tensor;
+  };
+  g.rows = input(GGML_TYPE_I32, n, 1);
+  const auto slopes = [](const Turn& turn) { return any(turn.slope); };
+  const auto constants = [](const Turn& turn) { return any(turn.constant); };
+  if (std::any_of(turns.begin(), turns.end(), slopes)) g.positions = input(GGML_TYPE_I32, n, 1);
+  // Where only the length changes, this step does it.
+  if (g.positions == nullptr || std::any_of(turns.begin(), turns.end(), constants)) {
+    g.ones = input(GGML_TYPE_I32, n, 1);
+  }
+  std::map<std::size_t, GraphPart> shared;  // divisors, by what they are like
+  for (const std::size_t i : site.caches) {
+    const KeyCache& cache = caches_[i];
+    const Rotation& r = rotations_[cache.rotation];
+    GraphPart part;
+    part.keys =
+        ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], ggml_nrows(cache.tensor));
+    if (!cache.mix.empty()) {
+      const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(cache.mix.size())));
+      part.mix = input(GGML_TYPE_F32, side, side);
+    }
+    ggml_tensor* rows = mixed(c, ggml_get_rows(c, part.keys, g.rows), part.mix);
+    ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
+    auto length = static_cast<float>(turns[i].length);
+    // Returns the divisors if they are new.
+    const auto turn = [&](ggml_tensor* positions, ggml_tensor*& divisors) -> ggml_tensor* {
+      if (positions == nullptr) return nullptr;
+      const bool fresh = divisors == nullptr;
+      if (fresh) divisors = input(GGML_TYPE_F32, r.row / 2, 1);
+      turned = ggml_rope_ext(c, turned, positions, divisors, r.rotary_dim, pairing_mode(r), 0,
+                             r.base, 1, 0, std::exchange(length, 1.0F), 0, 0);
+      return fresh ? divisors : nullptr;
+    };
+    GraphPart& divisors = shared[turns[i].like];
+    part.slope = turn(g.positions, divisors.slope);
+    part.constant = turn(g.ones, divisors.constant);
+    turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), part.mix);
+    ggml_build_forward_expand(g.graph, ggml_set_rows(c, part.keys, turned, g.rows));
+    g.parts.push_back(part);
+  }
+  return g;
 }
+
+bool KeyTurner::Turn::moves() const { return length != 1 || any(slope) || any(constant); }
 
 RotaryAngles KeyTurner::angles_of(std::size_t cache, const Turn& turn) const {
   return {turn.slope, turn.constant, turn.length, pairing_of(rotations_[caches_[cache].rotation])};
@@ -438,22 +415,11 @@ void KeyTurner::turn_on_gpu([[maybe_unused]] const Site& site,
 
 void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, std::int64_t first,
                               const std::vector<Turn>& turns) {
-  Steps steps;
-  std::vector<float> lengths;
-  std::vector<std::size_t> like;
-  for (const Turn& turn : turns) {
-    const auto moves = [](double angle) { return angle != 0; };
-    steps.slopes = steps.slopes || std::any_of(turn.slope.begin(), turn.slope.end(), moves);
-    steps.constants =
-        steps.constants || std::any_of(turn.constant.begin(), turn.constant.end(), moves);
-    lengths.push_back(static_cast<float>(turn.length));
-    like.push_back(turn.like);
-  }
-  if (!steps.slopes && !steps.constants) steps.constants = true;  // only the length changes
-  const Graph g = build(caches_, site.caches, rotations_, cells.size(), steps, lengths, like);
+  const Graph g = build(site, cells.size(), turns);
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
     ggml_tensor* cache = caches_[site.caches[n]].tensor;
-    if (ggml_backend_tensor_alloc(cache->buffer, g.keys[n], cache->data) != GGML_STATUS_SUCCESS) {
+    if (ggml_backend_tensor_alloc(cache->buffer, g.parts[n].keys, cache->data) !=
+        GGML_STATUS_SUCCESS) {
       throw Error(ErrorKind::failed, "a cache of keys cannot be turned where it is");
     }
   }
@@ -480,10 +446,11 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
       const std::vector<float> values = divisors_of(r, angles);
       ggml_backend_tensor_set(tensor, values.data(), 0, ggml_nbytes(tensor));
     };
-    set(g.slopes[n], turns[index].slope);
-    set(g.constants[n], turns[index].constant);
-    if (g.mixes[n] != nullptr) {
-      ggml_backend_tensor_set(g.mixes[n], caches_[index].mix.data(), 0, ggml_nbytes(g.mixes[n]));
+    const GraphPart& part = g.parts[n];
+    set(part.slope, turns[index].slope);
+    set(part.constant, turns[index].constant);
+    if (part.mix != nullptr) {
+      ggml_backend_tensor_set(part.mix, caches_[index].mix.data(), 0, ggml_nbytes(part.mix));
     }
   }
   if (ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS) {

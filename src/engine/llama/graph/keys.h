@@ -91,6 +91,20 @@ class KeyTurner {
     std::size_t like = 0;  // the first cache with the same turn
     bool moves() const;
   };
+  // A turn on a device: divisors of theta are null where there is no such step, or where those of
+  // an earlier part serve.
+  struct GraphPart {
+    ggml_tensor *keys = nullptr, *slope = nullptr, *constant = nullptr, *mix = nullptr;
+  };
+  struct Graph {
+    LlamaPtr<ggml_context> context;
+    ggml_cgraph* graph = nullptr;
+    ggml_tensor* rows = nullptr;       // I32: cells to read
+    ggml_tensor* positions = nullptr;  // I32; null: no angle grows with the position
+    ggml_tensor* ones = nullptr;       // I32: as many positions of 1; null: no other angles
+    std::vector<GraphPart> parts;      // per cache
+  };
+  Graph build(const Site& site, std::size_t count, const std::vector<Turn>& turns) const;
   RotaryAngles angles_of(std::size_t cache, const Turn& turn) const;
   void turn_range(std::span<const std::int32_t> cells, std::int64_t first, std::int64_t end,
                   const KeyState& from, const KeyState& to);
