@@ -60,7 +60,7 @@ bool ready(int fd, short what, Clock::time_point deadline) {
     // Rounded up: a poll that ends early would make a slow template look like a crash.
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
     pollfd wait{fd, what, 0};
-    const int n = left <= 0 ? 0 : ::poll(&wait, 1, static_cast<int>(left));
+    const int n = left <= 0 ? 0 : ::poll(&wait, 1, int(left));
     if (n < 0 && errno == EINTR) continue;
     return n > 0;
   }
@@ -76,7 +76,7 @@ bool transfer(int fd, short direction, char* data, std::size_t size, Clock::time
     if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) continue;
     if (n <= 0) return false;
     data += n;
-    size -= static_cast<std::size_t>(n);
+    size -= std::size_t(n);
   }
   return true;
 }

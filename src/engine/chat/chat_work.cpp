@@ -195,7 +195,7 @@ std::string prepare(const Strings& request) {
   if (bare) chat.grammar = json_schema_to_grammar(common_json::parse(inputs.json_schema));
   if (!chat.grammar.empty()) check_size_and_gbnf("the grammar of tools or schema", chat.grammar);
   const ordered_json syntax = {
-      {"format", static_cast<int>(chat.format)},
+      {"format", int(chat.format)},
       {"generation_prompt", chat.generation_prompt},
       {"tools", tools},
       {"reasoning", inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE},

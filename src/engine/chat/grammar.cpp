@@ -137,7 +137,7 @@ void GrammarReader::add_rule(const std::vector<llama_grammar_element>& rule) {
   bool start = true;
   for (std::size_t i = 0; i < rule.size(); ++i) {
     const auto [type, value] = rule[i];
-    if (start) starts.push_back(static_cast<std::uint32_t>(elements_.size()));
+    if (start) starts.push_back(std::uint32_t(elements_.size()));
     start = type == LLAMA_GRETYPE_ALT;
     if (start || type == LLAMA_GRETYPE_END) {
       elements_.push_back({Kind::end});
@@ -175,10 +175,9 @@ void GrammarReader::add_rule(const std::vector<llama_grammar_element>& rule) {
 
 // Whether it matches some character of these.
 bool GrammarReader::matches(const Element& element, Range some) const {
-  const auto end = ranges_.begin() + static_cast<std::ptrdiff_t>(element.to);
-  const auto at =
-      std::partition_point(ranges_.begin() + static_cast<std::ptrdiff_t>(element.from), end,
-                           [&](const Range& range) { return range.high < some.low; });
+  const auto end = ranges_.begin() + std::ptrdiff_t(element.to);
+  const auto at = std::partition_point(ranges_.begin() + std::ptrdiff_t(element.from), end,
+                                       [&](const Range& range) { return range.high < some.low; });
   if (at == end || at->low > some.high) return element.inverse;
   return !element.inverse || some.low < at->low || at->high < some.high;
 }
@@ -327,7 +326,7 @@ std::vector<GrammarReader::Stack> GrammarReader::readings_after(Token token) {
     const auto [below, at] = nodes_[stack];
     const Element& element = elements_[at];
     if (stack == 0 || element.kind != Element::Kind::token) continue;
-    if ((element.value == static_cast<std::uint32_t>(token)) != element.inverse) {
+    if ((element.value == std::uint32_t(token)) != element.inverse) {
       expand(push(below, at + 1), readings);
     }
   }
@@ -355,8 +354,8 @@ std::vector<bool> GrammarReader::allowed(const TokenTexts& tokens) {
     }
     spend(tokens.sorted.size());
     for (const Token token : tokens.sorted) {
-      if (element.value != static_cast<std::uint32_t>(token)) {
-        found[static_cast<std::size_t>(token)] = true;
+      if (element.value != std::uint32_t(token)) {
+        found[std::size_t(token)] = true;
       }
     }
   }
@@ -364,7 +363,7 @@ std::vector<bool> GrammarReader::allowed(const TokenTexts& tokens) {
   std::vector<Place> path = {place_};
   std::string_view before;
   for (const Token token : tokens.sorted) {
-    const std::string_view text = tokens.text[static_cast<std::size_t>(token)];
+    const std::string_view text = tokens.text[std::size_t(token)];
     const std::size_t same = common_prefix(before, text);
     if (same >= path.size()) continue;
     path.resize(same + 1);
@@ -375,7 +374,7 @@ std::vector<bool> GrammarReader::allowed(const TokenTexts& tokens) {
       path.push_back(place);
     }
     if (path.size() == text.size() + 1 && can_stop(place)) {
-      found[static_cast<std::size_t>(token)] = true;
+      found[std::size_t(token)] = true;
     }
   }
   return found;

@@ -80,8 +80,7 @@ class Constraint {
     if (waiting_) return;
     const std::vector<bool> allowed = reader_.allowed(texts_);
     for (llama_token_data& one : std::span(list.data, list.size)) {
-      const bool fits =
-          model_.ends_text(one.id) ? reader_.may_end() : allowed[static_cast<std::size_t>(one.id)];
+      const bool fits = model_.ends_text(one.id) ? reader_.may_end() : allowed[std::size_t(one.id)];
       if (!fits) one.logit = -std::numeric_limits<float>::infinity();
     }
   }
@@ -98,9 +97,7 @@ class Constraint {
                 "leave the grammar out");
   }
 
-  const std::string& text(Token token) const {
-    return texts_.text.at(static_cast<std::size_t>(token));
-  }
+  const std::string& text(Token token) const { return texts_.text.at(std::size_t(token)); }
 
   // Where what a pattern matches begins in the text, or its first group.
   static std::optional<std::size_t> begin_of(const std::regex& pattern, const std::string& text,
@@ -111,7 +108,7 @@ class Constraint {
     if (!std::regex_search(text, match, pattern, flags)) return std::nullopt;
     std::size_t group = 1;
     while (group < match.size() && match.length(group) == 0) ++group;
-    return static_cast<std::size_t>(match.position(group < match.size() ? group : 0));
+    return std::size_t(match.position(group < match.size() ? group : 0));
   }
 
   void wait(Token token) {
@@ -167,7 +164,7 @@ struct Chooser::Chain {
   llama_token_data_array list(std::span<const float> logits) {
     candidates.resize(logits.size());
     for (std::size_t i = 0; i < logits.size(); ++i) {
-      candidates[i] = {static_cast<llama_token>(i), logits[i], 0};
+      candidates[i] = {llama_token(i), logits[i], 0};
     }
     return {candidates.data(), candidates.size(), -1, false};
   }
@@ -211,15 +208,14 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   if (!plain) {
     const auto bias = biases(sampling, model);
     if (!bias.empty()) {
-      add(llama_sampler_init_logit_bias(model.vocabulary(), static_cast<std::int32_t>(bias.size()),
+      add(llama_sampler_init_logit_bias(model.vocabulary(), std::int32_t(bias.size()),
                                         bias.data()));
     }
     if (has_penalties(sampling)) {
       chain_->counted = sampling.repeat_last_n;
-      add(llama_sampler_init_penalties(model.vocabulary(), sampling.repeat_last_n,
-                                       static_cast<float>(sampling.repeat_penalty),
-                                       static_cast<float>(sampling.frequency_penalty),
-                                       static_cast<float>(sampling.presence_penalty)));
+      add(llama_sampler_init_penalties(
+          model.vocabulary(), sampling.repeat_last_n, float(sampling.repeat_penalty),
+          float(sampling.frequency_penalty), float(sampling.presence_penalty)));
     }
     if (!sampling.grammar.text.empty()) {
       chain_->grammar = std::make_unique<Constraint>(sampling.grammar, model);
@@ -236,11 +232,11 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   }
   if (sampling.top_k > 0) add(llama_sampler_init_top_k(sampling.top_k));
   if (sampling.typical_p < 1) {
-    add(llama_sampler_init_typical(static_cast<float>(sampling.typical_p), 1));
+    add(llama_sampler_init_typical(float(sampling.typical_p), 1));
   }
-  add(llama_sampler_init_top_p(static_cast<float>(sampling.top_p), 1));
-  add(llama_sampler_init_min_p(static_cast<float>(sampling.min_p), 1));
-  add(llama_sampler_init_temp(static_cast<float>(sampling.temperature)));
+  add(llama_sampler_init_top_p(float(sampling.top_p), 1));
+  add(llama_sampler_init_min_p(float(sampling.min_p), 1));
+  add(llama_sampler_init_temp(float(sampling.temperature)));
   // To libllama this one number means a random seed.
   const bool mark = sampling.seed == LLAMA_DEFAULT_SEED;
   add(llama_sampler_init_dist(mark ? sampling.seed - 1 : sampling.seed));
@@ -252,20 +248,20 @@ Chooser& Chooser::operator=(Chooser&&) noexcept = default;
 
 void Chooser::read(std::span<const Token> tokens) {
   if (!chain_ || chain_->counted <= 0) return;
-  const auto last = tokens.last(std::min(tokens.size(), static_cast<std::size_t>(chain_->counted)));
+  const auto last = tokens.last(std::min(tokens.size(), std::size_t(chain_->counted)));
   for (const Token token : last) llama_sampler_accept(chain_->samplers.get(), token);
 }
 
 Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t position) {
   const TopTwo top = top_two(logits);
   if (!top.valid) throw NanLogits(cat("NaN logits after position ", position));
-  if (greedy()) return {static_cast<Token>(top.best), top.gap};
+  if (greedy()) return {Token(top.best), top.gap};
   Token token = -1;
   const auto& banned = chain_->banned;
   if (chain_->only_bans &&
-      std::find(banned.begin(), banned.end(), static_cast<Token>(top.best)) == banned.end()) {
+      std::find(banned.begin(), banned.end(), Token(top.best)) == banned.end()) {
     // What the samplers would find after a look at the whole vocabulary.
-    return {static_cast<Token>(top.best), top.gap};
+    return {Token(top.best), top.gap};
   }
   if (chain_->grammar) {
     token = chain_->constrained(logits);

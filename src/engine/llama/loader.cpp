@@ -92,7 +92,7 @@ bool read_all(int number, std::uint8_t* into, std::size_t size) {
     const ssize_t got = ::recv(number, into, size, 0);
     if (got <= 0) return false;
     into += got;
-    size -= static_cast<std::size_t>(got);
+    size -= std::size_t(got);
   }
   return true;
 }
@@ -281,8 +281,8 @@ LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file) {
 
 llama_context_params context_params(const LocalOptions& options, std::int64_t tokens) {
   llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(tokens);
-  params.n_batch = static_cast<std::uint32_t>(options.ubatch);
+  params.n_ctx = std::uint32_t(tokens);
+  params.n_batch = std::uint32_t(options.ubatch);
   params.n_ubatch = params.n_batch;
   params.n_threads = thread_count(options);
   params.n_threads_batch = params.n_threads;
@@ -315,7 +315,7 @@ ggml_type cache_type(const std::string& name, const char* flag) {
 }
 
 int thread_count(const LocalOptions& options) {
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   if (options.threads == 0) return std::min(cores, kMostThreads);
   if (options.threads < 0 || options.threads > kMostThreads) {
     throw Error(ErrorKind::usage,

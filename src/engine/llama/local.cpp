@@ -98,8 +98,7 @@ std::uint64_t allowed_by_groups(const std::filesystem::path& root) {
 }
 
 double bits_of(ggml_type type) {
-  return 8.0 * static_cast<double>(ggml_type_size(type)) /
-         static_cast<double>(ggml_blck_size(type));
+  return 8.0 * double(ggml_type_size(type)) / double(ggml_blck_size(type));
 }
 
 std::int64_t context_of(const Model& model, const LocalOptions& options) {
@@ -131,14 +130,13 @@ std::uint64_t available_on_accelerators() {
 // for the layer around it; or the end is: the logits. Then the logits once more, for the host.
 // Checked against the real buffers in tests/integration/memory_test.cpp.
 std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, bool flash) {
-  const auto tokens = static_cast<double>(options.ubatch);
-  const auto context = static_cast<double>(share_of(model, options));
+  const auto tokens = double(options.ubatch);
+  const auto context = double(share_of(model, options));
   const double stream = 4 * tokens * model.embedding;
   const double logits = 4 * tokens * model.vocabulary;
   const double mask = tokens * context * (flash ? 2 : 4);
   const double scores = flash ? 0 : 4 * tokens * context * model.heads;
-  return static_cast<std::uint64_t>(std::max(mask + scores + 12 * stream, logits + 2 * stream) +
-                                    logits);
+  return std::uint64_t(std::max(mask + scores + 12 * stream, logits + 2 * stream) + logits);
 }
 
 // libllama gives a windowed layer room for its window and one ubatch.
@@ -147,13 +145,13 @@ Model with_cached_windows(Model model, const LocalOptions& options) {
   const std::int64_t wanted =
       keeps_windows_whole(options) ? context : std::int64_t{model.sliding_window} + options.ubatch;
   if (model.sliding_window > 0) {
-    model.sliding_window = static_cast<int>(std::min(context, (wanted + 255) / 256 * 256));
+    model.sliding_window = int(std::min(context, (wanted + 255) / 256 * 256));
   }
   return model;
 }
 
 std::string gib(std::uint64_t bytes) {
-  return fixed(static_cast<double>(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
+  return fixed(double(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
 }
 
 // The longest context that fits, in steps of 1024 tokens; 0 if none does.
@@ -208,7 +206,7 @@ void check_options(const LocalOptions& options) {
   }
   if (options.ubatch < 1) refuse("-ub", options.ubatch, "at least 1");
   if (options.gpu_layers < -1) refuse("-ngl", options.gpu_layers, "at least -1 (all)");
-  const auto most = static_cast<int>(llama_max_parallel_sequences());
+  const auto most = int(llama_max_parallel_sequences());
   if (options.timelines < 1 || options.timelines > most) {
     throw Error(ErrorKind::usage,
                 cat(options.timelines, " sequences at once: libllama has 1 to ", most),
@@ -221,8 +219,7 @@ void check_options(const LocalOptions& options) {
 std::uint64_t available_memory(const std::filesystem::path& root) {
   std::uint64_t available = field(root / "proc/meminfo", "MemAvailable:") * 1024;
   if (available == 0) {
-    available = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    available = std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGESIZE));
   }
   return std::min(available, allowed_by_groups(root));
 }
@@ -242,8 +239,7 @@ MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   plan.kv = kv_bytes(with_cached_windows(model, options), context, bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
   const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
-  const bool partly =
-      options.gpu_layers > 0 && options.gpu_layers < static_cast<int>(model.layers.size());
+  const bool partly = options.gpu_layers > 0 && options.gpu_layers < int(model.layers.size());
   plan.available = accelerators == 0 ? available_memory() : accelerators;
   if (accelerators > 0 && partly) plan.available += available_memory();
   return plan;
@@ -284,20 +280,19 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
   llama_context_params params = context_params(options, options.context);
   params.swa_full = false;
   const LlamaPtr<llama_context> context = make_context(model.get(), params);
-  const auto vocabulary =
-      static_cast<std::size_t>(llama_vocab_n_tokens(llama_model_get_vocab(model.get())));
+  const auto vocabulary = std::size_t(llama_vocab_n_tokens(llama_model_get_vocab(model.get())));
   const std::size_t ubatch = llama_n_ubatch(context.get());
   std::vector<std::vector<float>> rows;
   std::size_t next = 0;
   for (std::size_t first = 0; first < tokens.size(); first += ubatch) {
     const std::size_t count = std::min(ubatch, tokens.size() - first);
-    llama_batch batch = llama_batch_init(static_cast<int32_t>(count), 0, 1);
-    batch.n_tokens = static_cast<int32_t>(count);
+    llama_batch batch = llama_batch_init(int32_t(count), 0, 1);
+    batch.n_tokens = int32_t(count);
     std::vector<std::size_t> here;
     for (std::size_t i = 0; i < count; ++i) {
       const bool is_wanted = next < wanted.size() && wanted[next] == first + i;
       batch.token[i] = tokens[first + i];
-      batch.pos[i] = static_cast<llama_pos>(first + i);
+      batch.pos[i] = llama_pos(first + i);
       batch.n_seq_id[i] = 1;
       batch.seq_id[i][0] = 0;
       batch.logits[i] = is_wanted || i + 1 == count ? 1 : 0;  // some graphs need one
@@ -310,11 +305,11 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
                                          ": ", take_llama_log()));
     }
     for (const std::size_t i : here) {
-      const float* row = llama_get_logits_ith(context.get(), static_cast<int32_t>(i));
+      const float* row = llama_get_logits_ith(context.get(), int32_t(i));
       if (row == nullptr) throw Error(ErrorKind::failed, cat("no logits at position ", first + i));
       rows.emplace_back(row, row + vocabulary);
     }
-    if (on_tokens) on_tokens(static_cast<std::int64_t>(count));
+    if (on_tokens) on_tokens(std::int64_t(count));
   }
   return rows;
 }

@@ -33,7 +33,7 @@ struct LocalModel::DeviceScorer {
     Graph g;
     g.context.reset(ggml_init({8 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true}));
     ggml_context* c = g.context.get();
-    const auto n = static_cast<std::int64_t>(count);
+    const auto n = std::int64_t(count);
     g.rows = ggml_new_tensor_2d(c, GGML_TYPE_F32, vocabulary, n);
     g.targets = ggml_new_tensor_1d(c, GGML_TYPE_I32, n);
     ggml_set_input(g.targets);
@@ -73,8 +73,8 @@ struct LocalModel::DeviceScorer {
       }
       std::vector<std::int32_t> elements(count);
       for (std::size_t i = 0; i < count; ++i) {
-        const auto row = static_cast<std::int64_t>(i) * logits->ne[0];
-        elements[i] = static_cast<std::int32_t>(row) + targets[first + i];
+        const auto row = std::int64_t(i) * logits->ne[0];
+        elements[i] = std::int32_t(row) + targets[first + i];
       }
       ggml_backend_tensor_set(g.targets, elements.data(), 0, count * sizeof(std::int32_t));
       if (ggml_backend_graph_compute(backend.get(), g.graph) != GGML_STATUS_SUCCESS) return false;
@@ -94,16 +94,16 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
       workers_(thread_count(options)) {
   llama_context_params params =
       context_params(options, options.context > 0 ? options.context : facts_.geometry.train_length);
-  params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
+  params.n_seq_max = std::uint32_t(options.timelines);
   params.swa_full = keeps_windows_whole(options);
   injector_ = std::make_unique<Injector>(probe_rotations(model_.get(), params));
   check_rotations(injector_->rotations(), facts_);
   params.cb_eval = Injector::callback;
   params.cb_eval_user_data = injector_.get();
   context_ = make_context(model_.get(), params);
-  ubatch_ = static_cast<int>(llama_n_ubatch(context_.get()));
+  ubatch_ = int(llama_n_ubatch(context_.get()));
   for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
-  sequence_counts_.assign(static_cast<std::size_t>(ubatch_), 1);
+  sequence_counts_.assign(std::size_t(ubatch_), 1);
 
   Extension untouched;
   injector_->add(make_setting(injector_->rotations(), make_plan(facts_.geometry, untouched),
@@ -113,7 +113,7 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
 LocalModel::~LocalModel() = default;
 
 void LocalModel::use(const Ladder& ladder) {
-  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
+  if (int(free_sequences_.size()) != options_.timelines) {
     throw Error(ErrorKind::usage, "a model cannot change its plan while it has timelines");
   }
   const Plan& plan = ladder.rungs().front().plan;
@@ -157,7 +157,7 @@ constexpr double kMostDrift = 0.3;
 std::size_t turns_of_a_key(const Ladder& ladder) {
   if (!ladder.has_single_factor()) return ladder.rungs().size() - 1;
   const NearPart& near = *ladder.near();
-  auto turns = static_cast<std::size_t>(near.length / near.step + 2);  // while it is near
+  auto turns = std::size_t(near.length / near.step + 2);  // while it is near
   for (std::size_t r = 1; r < ladder.rungs().size(); ++r) {
     turns += ladder.rungs()[r].plan.factor() != ladder.rungs()[r - 1].plan.factor();
   }
@@ -248,7 +248,7 @@ void LocalModel::copy_sequence(llama_seq_id from, llama_seq_id to) {
 }
 
 std::int32_t LocalModel::first_cell(llama_seq_id sequence) const {
-  return sequence * static_cast<std::int32_t>(llama_n_ctx_seq(context_.get()));
+  return sequence * std::int32_t(llama_n_ctx_seq(context_.get()));
 }
 
 // libllama does not say where it puts a restored sequence. So the keys are saved with their numbers
@@ -310,7 +310,7 @@ const TokenTexts* LocalModel::token_texts() const {
       if (!texts_.text.back().empty()) texts_.sorted.push_back(token);
     }
     std::sort(texts_.sorted.begin(), texts_.sorted.end(), [&](Token a, Token b) {
-      return texts_.text[static_cast<std::size_t>(a)] < texts_.text[static_cast<std::size_t>(b)];
+      return texts_.text[std::size_t(a)] < texts_.text[std::size_t(b)];
     });
   });
   return &texts_;
@@ -350,7 +350,7 @@ std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<Local
 
 std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
   // Where libllama puts it among others is not known, and keys are turned by their cells.
-  if (unified() && grows() && static_cast<int>(free_sequences_.size()) != options_.timelines) {
+  if (unified() && grows() && int(free_sequences_.size()) != options_.timelines) {
     throw Error(ErrorKind::usage,
                 "in a cache that timelines share, one whose keys are turned can only be restored "
                 "as the first of them",
@@ -386,9 +386,9 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
     shifted = shifted || shift != 0;
     tokens_.insert(tokens_.end(), chunk.tokens.begin(), chunk.tokens.end());
     for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
-      const std::int64_t position = chunk.position + static_cast<std::int64_t>(i);
-      positions_.push_back(static_cast<llama_pos>(position));
-      rotated_positions_.push_back(static_cast<std::int32_t>(position - shift));
+      const std::int64_t position = chunk.position + std::int64_t(i);
+      positions_.push_back(llama_pos(position));
+      rotated_positions_.push_back(std::int32_t(position - shift));
     }
     sequences_.resize(tokens_.size(), chunk.sequence);
   }
@@ -399,7 +399,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   outputs_.assign(wanted.begin(), wanted.end());
   const std::int64_t position = chunks.front().position;
   llama_batch batch{};
-  batch.n_tokens = static_cast<int32_t>(count);
+  batch.n_tokens = int32_t(count);
   batch.token = tokens_.data();
   batch.pos = positions_.data();
   batch.n_seq_id = sequence_counts_.data();
@@ -484,7 +484,7 @@ void LocalModel::decode_together(std::span<const Reading> readings, std::span<co
     decode(some, wanted);
   } catch (...) {
     for (const Chunk& chunk : some) {
-      llama_memory_seq_rm(memory(), chunk.sequence, static_cast<llama_pos>(chunk.position), -1);
+      llama_memory_seq_rm(memory(), chunk.sequence, llama_pos(chunk.position), -1);
     }
     throw;
   }
@@ -519,14 +519,13 @@ void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> target
   if (!in_place) return score_on_host(targets, scores);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const float probability = probabilities_[i];
-    scores[i] = probability > kLeastProbability
-                    ? std::log(static_cast<double>(probability))
-                    : log_probability(row(i), static_cast<std::size_t>(targets[i]));
+    scores[i] = probability > kLeastProbability ? std::log(double(probability))
+                                                : log_probability(row(i), std::size_t(targets[i]));
   }
   // A row is sometimes checked against what libllama itself returns. Not always: that waits
   // for all logits to arrive here, while the next chunk could be computing.
   if (!targets.empty() && calls_in_place_++ % kCallsPerCheck == 0) {
-    const double expected = log_probability(row(0), static_cast<std::size_t>(targets[0]));
+    const double expected = log_probability(row(0), std::size_t(targets[0]));
     if (std::abs(scores[0] - expected) > kTolerance * (1 - expected)) {
       scoring_ = Scoring::host;
       score_on_host(targets, scores);
@@ -536,7 +535,7 @@ void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> target
 
 bool LocalModel::score_in_place(ggml_tensor* logits, std::span<const Token> targets) {
   if (logits->type != GGML_TYPE_F32 || logits->ne[0] != vocabulary_ ||
-      logits->ne[1] < static_cast<std::int64_t>(targets.size()) || !ggml_is_contiguous(logits)) {
+      logits->ne[1] < std::int64_t(targets.size()) || !ggml_is_contiguous(logits)) {
     return false;
   }
   const ggml_backend_buffer_t buffer = buffer_of(logits);
@@ -556,11 +555,11 @@ void LocalModel::score_on_host(std::span<const Token> targets, std::span<double>
   if (targets.empty()) return;
   // libllama keeps wanted rows side by side, and is asked from this thread only.
   const std::span<const float> first = row(0);
-  const auto threads = static_cast<std::size_t>(workers_.threads());
+  const auto threads = std::size_t(workers_.threads());
   auto part = [&](std::size_t slot) {
     for (std::size_t i = slot; i < targets.size(); i += threads) {
-      scores[i] = log_probability({first.data() + i * first.size(), first.size()},
-                                  static_cast<std::size_t>(targets[i]));
+      scores[i] =
+          log_probability({first.data() + i * first.size(), first.size()}, std::size_t(targets[i]));
     }
   };
   workers_.run(
@@ -569,11 +568,11 @@ void LocalModel::score_on_host(std::span<const Token> targets, std::span<double>
 }
 
 std::span<const float> LocalModel::row(std::size_t index) const {
-  const float* row = llama_get_logits_ith(context_.get(), static_cast<int32_t>(index));
+  const float* row = llama_get_logits_ith(context_.get(), int32_t(index));
   if (row == nullptr) {
     throw Error(ErrorKind::failed, cat("libllama has no logits for row ", index));
   }
-  return {row, static_cast<std::size_t>(vocabulary_)};
+  return {row, std::size_t(vocabulary_)};
 }
 
 }  // namespace mrrope::engine

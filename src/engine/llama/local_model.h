@@ -45,7 +45,7 @@ class LocalModel final : public TimelineModel {
   std::int64_t context_length() const override { return llama_n_ctx(context_.get()); }
   std::unique_ptr<Timeline> timeline() override;
   bool forgets() const override { return !recurrent(); }
-  std::size_t batch() const override { return static_cast<std::size_t>(ubatch_); }
+  std::size_t batch() const override { return std::size_t(ubatch_); }
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
   std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
@@ -181,7 +181,7 @@ class LocalTimeline final : public Timeline {
   LocalTimeline(const LocalTimeline&) = delete;
   LocalTimeline& operator=(const LocalTimeline&) = delete;
 
-  std::int64_t length() const override { return static_cast<std::int64_t>(tokens_.size()); }
+  std::int64_t length() const override { return std::int64_t(tokens_.size()); }
   std::size_t rung() const override { return past_->rung; }
   llama_seq_id sequence() const noexcept { return sequence_; }
   void append(std::span<const Token> tokens) override;

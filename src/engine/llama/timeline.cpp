@@ -60,7 +60,7 @@ class Observed {
     for (; next_ < wanted_.size() && wanted_[next_] < first + count; ++next_) {
       const std::size_t index = wanted_[next_] - first;
       const std::span<const float> row = model.row(index);
-      if (!top_two(row).valid) refuse_nan(position + static_cast<std::int64_t>(index));
+      if (!top_two(row).valid) refuse_nan(position + std::int64_t(index));
       observer_(wanted_[next_], row);
     }
   }
@@ -78,7 +78,7 @@ class MappedFile {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat about {};
     const bool opened = file >= 0 && ::fstat(file, &about) == 0;
-    size_ = static_cast<std::size_t>(about.st_size);
+    size_ = std::size_t(about.st_size);
     if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
     const std::string why = opened && size_ == 0 ? "it is empty" : strerror(errno);
     if (file >= 0) ::close(file);
@@ -159,7 +159,7 @@ void LocalTimeline::leave_shared_keys() {
 
 void LocalTimeline::keep(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
   if (!model_.unified() && !cells.empty() &&
-      cells.front() != model_.first_cell(sequence_) + static_cast<std::int32_t>(length())) {
+      cells.front() != model_.first_cell(sequence_) + std::int32_t(length())) {
     throw Error(ErrorKind::failed, cat("libllama keeps token ", length(), " of sequence ",
                                        sequence_, " in cell ", cells.front()));
   }
@@ -173,7 +173,7 @@ void LocalTimeline::number_cells(std::size_t count) {
 }
 
 LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
-  const std::int64_t end = length() + static_cast<std::int64_t>(tokens.size());
+  const std::int64_t end = length() + std::int64_t(tokens.size());
   model_.check_length(end);
   climb(length() + 1);
   if (end > model_.end_of_rung(past_->rung)) {
@@ -185,7 +185,7 @@ LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
 
 void LocalTimeline::drop_unkept() {
   // A recurrent state cannot go back.
-  stale_ = !llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+  stale_ = !llama_memory_seq_rm(model_.memory(), sequence_, llama_pos(length()), -1);
 }
 
 void LocalTimeline::catch_up() {
@@ -214,15 +214,15 @@ void LocalTimeline::forget() {
 }
 
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
-  model_.check_length(length() + static_cast<std::int64_t>(tokens.size()));
-  const auto ubatch = static_cast<std::size_t>(model_.ubatch());
+  model_.check_length(length() + std::int64_t(tokens.size()));
+  const auto ubatch = std::size_t(model_.ubatch());
   std::size_t cut = 0;  // chunks also end here, on any rung
   for (std::size_t first = 0; first < tokens.size();) {
     if (first == cut) cut = std::min(first + ubatch, tokens.size());
     std::size_t count = cut - first;
     climb(length() + 1);
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
-    count = std::min(count, static_cast<std::size_t>(room));
+    count = std::min(count, std::size_t(room));
     last_logits_.clear();
     const std::span<const Token> part = std::span(tokens).subspan(first, count);
     try {
@@ -274,7 +274,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
   if (length() > 0) {
     ensure_logits();
     model_.check_token(tokens[0]);
-    scores[0] = log_probability(last_logits_, static_cast<std::size_t>(tokens[0]));
+    scores[0] = log_probability(last_logits_, std::size_t(tokens[0]));
     if (std::isnan(scores[0])) refuse_nan(length() - 1);
   }
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
@@ -286,7 +286,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
     const std::span<double> part = std::span(scores).subspan(first + 1, rows);
     model_.decode_scored(chunk, targets, part);
     for (std::size_t i = 0; i < rows; ++i) {
-      if (std::isnan(part[i])) refuse_nan(length() + static_cast<std::int64_t>(i));
+      if (std::isnan(part[i])) refuse_nan(length() + std::int64_t(i));
     }
     observed.show(model_, first, chunk.tokens.size(), length());
   });
@@ -336,9 +336,8 @@ void LocalTimeline::truncate(std::int64_t length) {
   const bool exact = !model_.has_near_part() || past_->rung == 0 || model_.rung_at(length) > 0;
   const bool reaches_back =
       exact && (window == 0 || oldest <= std::max<std::int64_t>(0, length - window));
-  if (length > 0 && reaches_back &&
-      llama_memory_seq_rm(memory, sequence_, static_cast<llama_pos>(length), -1)) {
-    tokens_.resize(static_cast<std::size_t>(length));
+  if (length > 0 && reaches_back && llama_memory_seq_rm(memory, sequence_, llama_pos(length), -1)) {
+    tokens_.resize(std::size_t(length));
     if (!cells_.empty()) cells_.resize(tokens_.size());
     return;
   }
@@ -356,7 +355,7 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
   const auto most = std::min<std::int64_t>(options.max_tokens, room);
   ensure_logits();
   std::span<const float> logits = last_logits_;
-  while (static_cast<std::int64_t>(result.tokens.size()) < most) {
+  while (std::int64_t(result.tokens.size()) < most) {
     const auto [token, gap] = chooser.choose(logits, length() - 1);
     smallest_gap = std::min(smallest_gap, gap);
     if (model_.ends_text(token)) {
@@ -429,9 +428,9 @@ void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
   forget();
   // The recurrent part is the last one and begins with its cells, a position, a sequence; the other
   // part begins with streams and cells.
-  const auto count = static_cast<std::uint32_t>(tokens.size());
+  const auto count = std::uint32_t(tokens.size());
   const std::size_t at = expected - recurrent;
-  const std::size_t streams = model_.unified() ? 1 : static_cast<std::size_t>(model_.timelines());
+  const std::size_t streams = model_.unified() ? 1 : std::size_t(model_.timelines());
   // Of the streams one has cells, or none.
   const auto cells = [&] {
     std::uint32_t found = 0;
@@ -454,7 +453,7 @@ void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
 // all that are read later would attend to it. Returns why a state cannot be that of so many tokens.
 std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> state,
                                               std::size_t tokens) const try {
-  const std::size_t streams = model_.unified() ? 1 : static_cast<std::size_t>(model_.timelines());
+  const std::size_t streams = model_.unified() ? 1 : std::size_t(model_.timelines());
   char text[64];
   llama_model_meta_val_str(model_.llama(), "general.architecture", text, sizeof text);
   const std::string latent = cat(text, ".attention.key_length_mla");
@@ -560,7 +559,7 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   }
   const auto begin = llama_memory_seq_pos_min(model_.memory(), sequence_);
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);
-  if (end + 1 != static_cast<llama_pos>(count) || (count > 0 && begin < 0)) {
+  if (end + 1 != llama_pos(count) || (count > 0 && begin < 0)) {
     llama_memory_seq_rm(model_.memory(), sequence_, -1, -1);
     throw Error(ErrorKind::corrupt,
                 cat(path.string(), " has ", count, " tokens and a cache of ", end + 1),

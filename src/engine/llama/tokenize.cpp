@@ -157,21 +157,20 @@ void check_runs(const llama_model* model, const std::string& file, std::string_v
 
 std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
   std::string piece(64, '\0');
-  int32_t length = llama_token_to_piece(vocab, token, piece.data(),
-                                        static_cast<int32_t>(piece.size()), 0, special);
+  int32_t length =
+      llama_token_to_piece(vocab, token, piece.data(), int32_t(piece.size()), 0, special);
   if (length < 0) {
-    piece.resize(static_cast<std::size_t>(-length));
-    length = llama_token_to_piece(vocab, token, piece.data(), static_cast<int32_t>(piece.size()), 0,
-                                  special);
+    piece.resize(std::size_t(-length));
+    length = llama_token_to_piece(vocab, token, piece.data(), int32_t(piece.size()), 0, special);
   }
-  piece.resize(static_cast<std::size_t>(std::max(length, 0)));
+  piece.resize(std::size_t(std::max(length, 0)));
   return piece;
 }
 
 std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special) {
   check_vocabulary(vocab, file);
-  if (text.size() > static_cast<std::size_t>(INT32_MAX)) {
+  if (text.size() > std::size_t(INT32_MAX)) {
     throw Error(ErrorKind::usage, cat("a text of ", text.size(), " bytes is too long to tokenize"),
                 "give it in parts below 2 GiB");
   }
@@ -179,8 +178,8 @@ std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
   std::vector<Token> tokens(text.size() + 16);
   int32_t count = 0;
   const auto call = [&] {
-    count = llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
-                           static_cast<int32_t>(tokens.size()), false, special);
+    count = llama_tokenize(vocab, text.data(), int32_t(text.size()), tokens.data(),
+                           int32_t(tokens.size()), false, special);
   };
   // Only this kind splits text with regular expressions.
   const bool has_expressions = llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_BPE;
@@ -197,13 +196,13 @@ std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
   };
   run();
   if (count < 0 && count != INT32_MIN) {
-    tokens.resize(static_cast<std::size_t>(-count));
+    tokens.resize(std::size_t(-count));
     run();
   }
   if (count < 0) {
     throw Error(ErrorKind::failed, cat("libllama cannot tokenize ", text.size(), " bytes of text"));
   }
-  tokens.resize(static_cast<std::size_t>(count));
+  tokens.resize(std::size_t(count));
   return tokens;
 }
 
@@ -212,18 +211,18 @@ std::string text_of(const llama_vocab* vocab, const std::string& file,
   check_vocabulary(vocab, file);
   std::string text(tokens.size() * 8 + 16, '\0');
   const auto run = [&] {
-    return llama_detokenize(vocab, tokens.data(), static_cast<int32_t>(tokens.size()), text.data(),
-                            static_cast<int32_t>(text.size()), false, false);
+    return llama_detokenize(vocab, tokens.data(), int32_t(tokens.size()), text.data(),
+                            int32_t(text.size()), false, false);
   };
   int32_t length = run();
   if (length < 0) {
-    text.resize(static_cast<std::size_t>(-length));
+    text.resize(std::size_t(-length));
     length = run();
   }
   if (length < 0)
     throw Error(ErrorKind::failed,
                 cat("libllama cannot turn ", tokens.size(), " tokens into text"));
-  text.resize(static_cast<std::size_t>(length));
+  text.resize(std::size_t(length));
   return text;
 }
 

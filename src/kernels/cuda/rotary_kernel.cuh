@@ -23,13 +23,11 @@ struct Turn {
 // minimise the largest error) are off by at most 1.3 * 2^-24.
 __device__ inline Turn turn_of(std::uint64_t turns_per_position, std::int32_t position,
                                std::uint64_t phase) {
-  const auto turns = static_cast<std::uint32_t>(
-      (turns_per_position * static_cast<std::uint64_t>(static_cast<std::int64_t>(position)) +
-       phase) >>
-      32);
+  const auto turns =
+      std::uint32_t((turns_per_position * std::uint64_t(std::int64_t(position)) + phase) >> 32);
   const std::uint32_t quarter = (turns + 0x20000000u) >> 30;
-  const auto rest = static_cast<std::int32_t>(turns - (quarter << 30));
-  const float x = static_cast<float>(rest) * 0x1p-31f;  // in half turns
+  const auto rest = std::int32_t(turns - (quarter << 30));
+  const float x = float(rest) * 0x1p-31f;  // in half turns
   const float z = x * x;
   float s = fmaf(z, -0.58947968f, 2.5498106f);
   s = fmaf(z, s, -5.1677094f);
@@ -143,15 +141,13 @@ __device__ inline Place place_of(const Places& places, std::uint32_t token) {
     place.sequence = token / places.tokens;
     place.token = token - place.sequence * places.tokens;
   }
-  place.position = places.positions
-                       ? places.positions[token]
-                       : places.first_position + static_cast<std::int32_t>(place.token);
+  place.position = places.positions ? places.positions[token]
+                                    : places.first_position + std::int32_t(place.token);
   return place;
 }
 
 __device__ inline bool has_row(const Angles& angles, std::int32_t position) {
-  return position >= angles.first &&
-         static_cast<std::uint32_t>(position - angles.first) < angles.rows;
+  return position >= angles.first && std::uint32_t(position - angles.first) < angles.rows;
 }
 
 // kCount elements in loads of up to 16 bytes; `from` is aligned to them.
@@ -175,7 +171,7 @@ template <int kCount, int kRun>
 __device__ inline void stored_turns(const Angles& angles, std::int32_t position,
                                     std::uint32_t first, std::uint32_t second, Turn* turns) {
   float c[kCount / kRun][kRun], s[kCount / kRun][kRun];
-  const std::size_t row = static_cast<std::size_t>(position - angles.first) * 2 * angles.pairs;
+  const std::size_t row = std::size_t(position - angles.first) * 2 * angles.pairs;
   const auto read = [&](const auto* table) {
 #pragma unroll
     for (int run = 0; run < kCount / kRun; ++run) {
@@ -256,9 +252,8 @@ struct VectorWork {
 
 __device__ inline std::int64_t offset(const VectorStrides& strides, const Place& place,
                                       std::uint32_t head) {
-  return static_cast<std::int64_t>(place.sequence) * strides.sequence +
-         static_cast<std::int64_t>(place.token) * strides.token +
-         static_cast<std::int64_t>(head) * strides.head;
+  return std::int64_t(place.sequence) * strides.sequence +
+         std::int64_t(place.token) * strides.token + std::int64_t(head) * strides.head;
 }
 
 // A row of threads turns kHeads heads of one token; each thread holds the same two vectors of every
@@ -362,19 +357,19 @@ __global__ void __launch_bounds__(kPairThreads)
   const std::uint32_t heads = work.queries.count + work.keys.count;
   const std::uint32_t pairs = work.angles.pairs;
   const std::uint64_t per_head = pairs + work.tail;
-  const std::uint64_t count = static_cast<std::uint64_t>(work.tokens) * heads * per_head;
+  const std::uint64_t count = std::uint64_t(work.tokens) * heads * per_head;
   for (std::uint64_t i = std::uint64_t(blockIdx.x) * kPairThreads + threadIdx.x; i < count;
        i += std::uint64_t(gridDim.x) * kPairThreads) {
     const std::uint64_t token_head = i / per_head;
-    const auto pair = static_cast<std::uint32_t>(i - token_head * per_head);
-    const auto token = static_cast<std::uint32_t>(token_head / heads);
-    const auto head = static_cast<std::uint32_t>(token_head - std::uint64_t(token) * heads);
+    const auto pair = std::uint32_t(i - token_head * per_head);
+    const auto token = std::uint32_t(token_head / heads);
+    const auto head = std::uint32_t(token_head - std::uint64_t(token) * heads);
     const Place place = place_of(work.places, token);
     if (work.angles.table && !has_row(work.angles, place.position)) {
       *work.angles.bad = 1;
       continue;
     }
-    const bool query = head < static_cast<std::uint32_t>(work.queries.count);
+    const bool query = head < std::uint32_t(work.queries.count);
     const Heads& side = query ? work.queries : work.keys;
     const std::uint32_t h = query ? head : head - work.queries.count;
     const auto offset = [&](const Strides& strides) {

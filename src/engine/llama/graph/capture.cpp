@@ -149,7 +149,7 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
   text = text.substr(0, std::size_t(std::min<std::int64_t>(wanted * 64, std::int64_t(1) << 30)));
   std::vector<Token> tokens = tokens_of(vocab, file, text, false);
   if (const auto bos = bos_of(vocab)) tokens.insert(tokens.begin(), *bos);
-  const auto count = static_cast<std::int64_t>(tokens.size());
+  const auto count = std::int64_t(tokens.size());
   if (count < wanted) {
     throw Error(ErrorKind::usage,
                 cat("the text has ", count, " tokens, and --length asks for ", wanted),

@@ -58,9 +58,9 @@ std::vector<bool> fixed_pairs_of(const ggml_tensor* node) {
   if ((mode & GGML_ROPE_TYPE_MROPE) == 0) return {};
   const std::int32_t* s = node->op_params + kSections;
   const int all = s[0] + s[1] + s[2] + s[3];
-  std::vector<bool> still(static_cast<std::size_t>(int_parameter(node, kDims) / 2));
+  std::vector<bool> still(std::size_t(int_parameter(node, kDims) / 2));
   for (std::size_t i = 0; i < still.size(); ++i) {
-    const int sector = static_cast<int>(i) % all;
+    const int sector = int(i) % all;
     still[i] = mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
                                              : sector >= s[0] + s[1] + s[2];
   }
@@ -71,8 +71,8 @@ Rotation read_rotation(const ggml_tensor* node) {
   Rotation r;
   r.name = name_of(node);
   r.rotary_dim = int_parameter(node, kDims);
-  r.row = static_cast<int>(node->ne[0]);
-  r.heads = static_cast<int>(node->ne[1]);
+  r.row = int(node->ne[0]);
+  r.heads = int(node->ne[1]);
   r.mode = int_parameter(node, kMode);
   r.original_length = int_parameter(node, kOriginalLength);
   r.base = float_parameter(node, kBase);
@@ -83,7 +83,7 @@ Rotation read_rotation(const ggml_tensor* node) {
   r.beta_slow = float_parameter(node, kBetaSlow);
   r.fixed_pairs = fixed_pairs_of(node);
   if (const ggml_tensor* factors = node->src[2]) {
-    r.factors.resize(static_cast<std::size_t>(factors->ne[0]));
+    r.factors.resize(std::size_t(factors->ne[0]));
     ggml_backend_tensor_get(factors, r.factors.data(), 0, r.factors.size() * sizeof(float));
   }
   return r;
@@ -100,7 +100,7 @@ struct Probe {
       const auto of =
           std::find(probe.nodes.begin(), probe.nodes.end(), stored_rotation(node).rotation);
       if (of != probe.nodes.end()) {
-        probe.rotations[static_cast<std::size_t>(of - probe.nodes.begin())].is_key = true;
+        probe.rotations[std::size_t(of - probe.nodes.begin())].is_key = true;
       }
     }
     if (node->op != GGML_OP_ROPE) return !ask;
@@ -180,11 +180,11 @@ bool close(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 std::vector<double> theta_of(const Rotation& r) {
-  std::vector<double> theta(static_cast<std::size_t>(r.rotary_dim / 2));
-  const YarnRamp ramp = yarn_ramp(r.rotary_dim, static_cast<double>(r.base), r.original_length,
-                                  r.beta_fast, r.beta_slow);
+  std::vector<double> theta(std::size_t(r.rotary_dim / 2));
+  const YarnRamp ramp =
+      yarn_ramp(r.rotary_dim, double(r.base), r.original_length, r.beta_fast, r.beta_slow);
   for (std::size_t i = 0; i < theta.size(); ++i) {
-    const int pair = static_cast<int>(i);
+    const int pair = int(i);
     const double bare = bare_theta(r, pair) / (r.factors.empty() ? 1.0F : r.factors[i]);
     const double mix = r.ext == 0 ? 0 : (1 - ramp.at(pair)) * r.ext;
     theta[i] = bare * (r.scale * (1 - mix) + mix);
@@ -204,7 +204,7 @@ std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_pa
     Rotation& r = shipped[i];
     if (r.rotary_dim <= 0 || r.rotary_dim % 2 != 0 || r.rotary_dim > r.row || !(r.base > 0) ||
         !(r.scale > 0) || !(r.attention > 0) ||
-        (!r.factors.empty() && r.factors.size() < static_cast<std::size_t>(r.rotary_dim / 2))) {
+        (!r.factors.empty() && r.factors.size() < std::size_t(r.rotary_dim / 2))) {
       refuse(cat("rotation ", i, " (", r.name, ") of this model has n_dims ", r.rotary_dim, " of ",
                  r.row, ", base ", r.base, ", scale ", r.scale, ", attention ", r.attention,
                  ": not what a rotation looks like in llama.cpp 0.5.0"));
@@ -226,12 +226,12 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
   for (const Layer& layer : facts.layers) {
     const int attention =
         layer.kv_heads > 0 ? 2 : 1;  // queries, and keys unless an earlier layer's
-    expected += static_cast<std::size_t>(layer.rotations);
-    indexers += static_cast<std::size_t>(std::max(0, layer.rotations - attention));
-    if (layer.kind == LayerKind::windowed) expected_apart += static_cast<std::size_t>(attention);
+    expected += std::size_t(layer.rotations);
+    indexers += std::size_t(std::max(0, layer.rotations - attention));
+    if (layer.kind == LayerKind::windowed) expected_apart += std::size_t(attention);
   }
-  const auto follow = static_cast<std::size_t>(std::count_if(
-      rotations.begin(), rotations.end(), [](const Rotation& r) { return r.takes_plan; }));
+  const auto follow = std::size_t(std::count_if(rotations.begin(), rotations.end(),
+                                                [](const Rotation& r) { return r.takes_plan; }));
   if (follow != expected || rotations.size() - follow != expected_apart) {
     refuse(cat("the graph of this ", facts.architecture, " model has ", follow,
                " rotations that a plan applies to and ", rotations.size() - follow,
@@ -250,7 +250,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
       refuse(cat("the graph rotates ", r.rotary_dim, " elements of a head (", r.name,
                  "), but the file has ", facts.geometry.rotary_dim));
     }
-    if (static_cast<float>(facts.geometry.base) != r.base) {
+    if (float(facts.geometry.base) != r.base) {
       refuse(cat("the graph rotates with base ", r.base, " (", r.name, "), but the file has ",
                  facts.geometry.base));
     }
@@ -290,25 +290,25 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
     const bool on_top = close(theta_of(r), trained);
     RotaryEdit edit;
     edit.unmodified = on_top && identity && !lists_switch;
-    edit.factors.assign(static_cast<std::size_t>(r.row / 2), 1.0F);
+    edit.factors.assign(std::size_t(r.row / 2), 1.0F);
     for (std::size_t i = 0; i < plan.factor().size(); ++i) {
-      const double own = r.factors.empty() ? 1.0 : static_cast<double>(r.factors[i]);
-      edit.factors[i] = static_cast<float>(
-          on_top ? own * plan.factor()[i] : bare_theta(r, static_cast<int>(i)) / plan.theta()[i]);
+      const double own = r.factors.empty() ? 1.0 : double(r.factors[i]);
+      edit.factors[i] =
+          float(on_top ? own * plan.factor()[i] : bare_theta(r, int(i)) / plan.theta()[i]);
     }
     const double t = plan.attention_scale();
     const bool carries = r.is_key == (temperature == Temperature::on_keys);
-    edit.attention = static_cast<float>(
-        (temperature == Temperature::on_both ? t
-         : carries                           ? t * t
-                                             : 1) *
-        (on_top ? static_cast<double>(r.attention) : plan.geometry().trained_attention_scale));
+    edit.attention =
+        float((temperature == Temperature::on_both ? t
+               : carries                           ? t * t
+                                                   : 1) *
+              (on_top ? double(r.attention) : plan.geometry().trained_attention_scale));
     if (on_top) {
       edit.scale = r.scale;
       edit.ext = r.ext;
     }
     const auto same = std::find(setting.edits.begin(), setting.edits.end(), edit);
-    setting.edit_of[n] = static_cast<std::size_t>(same - setting.edits.begin());
+    setting.edit_of[n] = std::size_t(same - setting.edits.begin());
     if (same == setting.edits.end()) setting.edits.push_back(std::move(edit));
   }
   return setting;
@@ -392,7 +392,7 @@ void Injector::visit(ggml_tensor* node) {
   const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer_of(node));
   const bool moved = std::strcmp(node->src[1]->name, kOurPositions) == 0;
   if (shifted_ || moved) {
-    node->src[1] = positions(static_cast<std::size_t>(node->src[1]->ne[0]), type);
+    node->src[1] = positions(std::size_t(node->src[1]->ne[0]), type);
   }
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
   if (edit.unmodified && !edited) return;
@@ -412,12 +412,12 @@ void Injector::visit_store(const ggml_tensor* node) {
   const StoredRotation stored = known ? StoredRotation{} : stored_rotation(node);
   const auto of = std::find(rotated_.begin(), rotated_.end(), stored.rotation);
   if (!known && of == rotated_.end()) return;
-  const auto index = static_cast<std::size_t>(of - rotated_.begin());
+  const auto index = std::size_t(of - rotated_.begin());
   if (!known && !rotations_[index].takes_plan) return;
 
   const ggml_tensor* list = node->src[1];
   if (list != cells_of_) {
-    std::vector<std::int64_t> wide(static_cast<std::size_t>(list->ne[0]));
+    std::vector<std::int64_t> wide(std::size_t(list->ne[0]));
     if (list->type != GGML_TYPE_I64) {
       fail(cat("the cells of keys are listed as ", ggml_type_name(list->type), ", not as i64"));
       return;
@@ -436,14 +436,14 @@ void Injector::visit_store(const ggml_tensor* node) {
   KeyCache found;
   found.tensor = cache;
   found.rotation = index;
-  found.heads = static_cast<int>(stored.rotation->ne[1]);
+  found.heads = int(stored.rotation->ne[1]);
   if (cache->ne[0] != std::int64_t{found.heads} * rotations_[index].row || cache->ne[3] != 1) {
     fail(cat("keys of ", found.heads, " heads of ", rotations_[index].row,
              " are stored in rows of ", cache->ne[0]));
     return;
   }
   if (stored.mix != nullptr) {
-    found.mix.resize(static_cast<std::size_t>(ggml_nelements(stored.mix)));
+    found.mix.resize(std::size_t(ggml_nelements(stored.mix)));
     ggml_backend_tensor_get(stored.mix, found.mix.data(), 0, ggml_nbytes(stored.mix));
   }
   key_caches_.push_back(std::move(found));
@@ -453,7 +453,7 @@ void Injector::DeviceInput::allocate(ggml_type kind, std::size_t count, const ch
                                      ggml_backend_buffer_type_t type) {
   if (tensor != nullptr) return;
   context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
-  ggml_tensor* made = ggml_new_tensor_1d(context.get(), kind, static_cast<std::int64_t>(count));
+  ggml_tensor* made = ggml_new_tensor_1d(context.get(), kind, std::int64_t(count));
   ggml_set_name(made, name);
   buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(context.get(), type));
   if (!buffer) throw Error(ErrorKind::out_of_memory, "no memory for the inputs of a rotation");

@@ -53,7 +53,7 @@ inline Pairing pairing_of(const Rotation& r) {
 }
 // Without factors and scaling: radians per position of a pair.
 inline double bare_theta(const Rotation& r, int pair) {
-  return std::pow(static_cast<double>(r.base), -2.0 * pair / r.rotary_dim);
+  return std::pow(double(r.base), -2.0 * pair / r.rotary_dim);
 }
 // Radians per position of every pair, as the node computes them.
 std::vector<double> theta_of(const Rotation& rotation);
@@ -83,7 +83,7 @@ struct RotarySetting {
   std::vector<std::size_t> edit_of;  // per rotation: index into edits, or kNoEdit
   std::vector<RotaryEdit> edits;
 };
-inline constexpr std::size_t kNoEdit = static_cast<std::size_t>(-1);  // plans do not apply here
+inline constexpr std::size_t kNoEdit = std::size_t(-1);  // plans do not apply here
 
 // The plan over the model's rotations. The plan's factors multiply those the node has already;
 // where the plan's geometry is not the one the node was shipped with (the vendor's scaling

@@ -59,7 +59,7 @@ void each_run(std::span<const std::int32_t> cells, const Use& use) {
   for (std::size_t first = 0; first < cells.size();) {
     std::size_t end = first + 1;
     while (end < cells.size() && cells[end] == cells[end - 1] + 1) ++end;
-    use(static_cast<std::size_t>(cells[first]), first, end - first);
+    use(std::size_t(cells[first]), first, end - first);
     first = end;
   }
 }
@@ -72,8 +72,8 @@ void for_each_batch(const KeyCache& cache, int head_dim, std::span<const std::in
     Batch batch;
     batch.element = *element_of(cache);
     batch.head_dim = head_dim;
-    batch.tokens = static_cast<std::int64_t>(count);
-    batch.first_position = first + static_cast<std::int64_t>(index);
+    batch.tokens = std::int64_t(count);
+    batch.first_position = first + std::int64_t(index);
     std::byte* row = static_cast<std::byte*>(cache.tensor->data) + cell * cache.tensor->nb[1];
     batch.keys = in_place(row, cache.heads, token_major(batch.tokens, cache.heads, head_dim));
     use(batch);
@@ -124,10 +124,10 @@ std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
 
 // What divides a node's bare theta so that it turns pair i by angles[i] per position.
 std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& angles) {
-  std::vector<float> divisors(static_cast<std::size_t>(r.row / 2), kStandStill);
+  std::vector<float> divisors(std::size_t(r.row / 2), kStandStill);
   for (std::size_t i = 0; i < angles.size(); ++i) {
     if (angles[i] == 0) continue;
-    divisors[i] = static_cast<float>(bare_theta(r, static_cast<int>(i)) / angles[i]);
+    divisors[i] = float(bare_theta(r, int(i)) / angles[i]);
   }
   return divisors;
 }
@@ -234,7 +234,7 @@ KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
       {nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
   ggml_context* c = g.context.get();
   g.graph = ggml_new_graph_custom(c, nodes, false);
-  const auto n = static_cast<std::int64_t>(count);
+  const auto n = std::int64_t(count);
   const auto input = [&](ggml_type type, std::int64_t width, std::int64_t height) {
     ggml_tensor* tensor = ggml_new_tensor_2d(c, type, width, height);
     ggml_set_input(tensor);
@@ -256,12 +256,12 @@ KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
     part.keys =
         ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], ggml_nrows(cache.tensor));
     if (!cache.mix.empty()) {
-      const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(cache.mix.size())));
+      const auto side = std::int64_t(std::lround(std::sqrt(cache.mix.size())));
       part.mix = input(GGML_TYPE_F32, side, side);
     }
     ggml_tensor* rows = mixed(c, ggml_get_rows(c, part.keys, g.rows), part.mix);
     ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
-    auto length = static_cast<float>(turns[i].length);
+    auto length = float(turns[i].length);
     // Returns the divisors if they are new.
     const auto turn = [&](ggml_tensor* positions, ggml_tensor*& divisors) -> ggml_tensor* {
       if (positions == nullptr) return nullptr;
@@ -289,7 +289,7 @@ RotaryAngles KeyTurner::angles_of(std::size_t cache, const Turn& turn) const {
 
 void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
                      const KeyState& to) {
-  const auto count = static_cast<std::int64_t>(cells.size());
+  const auto count = std::int64_t(cells.size());
   const std::int64_t first = std::min({from.border, to.border, count});
   const std::int64_t second = std::min(std::max(from.border, to.border), count);
   turn_range(cells, 0, first, from, to);
@@ -316,14 +316,14 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     const std::size_t index = caches_[n].rotation;
     const Rotation& r = rotations_[index];
     Turn& turn = turns[n];
-    row = std::max(row, static_cast<std::size_t>(caches_[n].tensor->ne[0]));
+    row = std::max(row, std::size_t(caches_[n].tensor->ne[0]));
     if (const std::size_t first_n = first_alike_[n];
         first_n < n && same_edits(caches_[first_n].rotation, index)) {
       turn = turns[first_n];
       continue;
     }
     turn.like = n;
-    turn.slope.assign(static_cast<std::size_t>(r.rotary_dim / 2), 0);
+    turn.slope.assign(std::size_t(r.rotary_dim / 2), 0);
     turn.constant = turn.slope;
     const auto add = [&](const KeyState& state, double sign) -> double {
       const RotaryEdit& near = state.near->edits.at(state.near->edit_of.at(index));
@@ -332,14 +332,13 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
       const RotaryEdit& edit = far ? state.far->edits.at(state.far->edit_of.at(index)) : near;
       const std::vector<double> own = far ? theta_under(r, edit) : theta;
       for (std::size_t i = 0; i < own.size(); ++i) {
-        const double constant = !far ? -static_cast<double>(state.shift) * theta[i]
-                                : state.anchored
-                                    ? static_cast<double>(state.border) * (theta[i] - own[i])
-                                    : 0;
+        const double constant = !far             ? -double(state.shift) * theta[i]
+                                : state.anchored ? double(state.border) * (theta[i] - own[i])
+                                                 : 0;
         turn.slope[i] += sign * own[i];
         turn.constant[i] += sign * constant;
       }
-      return static_cast<double>(edit.attention);
+      return double(edit.attention);
     };
     const double length = add(from, -1);
     turn.length = add(to, 1) / length;
@@ -349,7 +348,7 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
   }
   if (!moves) return;
   const std::span<const std::int32_t> range =
-      cells.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+      cells.subspan(std::size_t(first), std::size_t(end - first));
   const std::size_t most = std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float)));
   std::size_t runs = 0;
   each_run(range, [&](std::size_t, std::size_t, std::size_t) { ++runs; });
@@ -361,7 +360,7 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     } else {
       for (std::size_t at = 0; at < range.size(); at += most) {
         turn_by_graph(site, range.subspan(at, std::min(most, range.size() - at)),
-                      first + static_cast<std::int64_t>(at), turns);
+                      first + std::int64_t(at), turns);
       }
     }
   }
@@ -372,27 +371,27 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
   for (std::size_t at = 0; at < cells.size(); at += kTableRows) {
     const std::span<const std::int32_t> some =
         cells.subspan(at, std::min(kTableRows, cells.size() - at));
-    const std::int64_t position = first + static_cast<std::int64_t>(at);
+    const std::int64_t position = first + std::int64_t(at);
     std::map<std::size_t, RotaryTable> tables;  // by what they are like
     for (const std::size_t i : site.caches) {
       if (tables.contains(turns[i].like) || !turns[i].moves()) continue;
       tables.emplace(turns[i].like, RotaryTable(angles_of(i, turns[i]), position,
-                                                position + static_cast<std::int64_t>(some.size())));
+                                                position + std::int64_t(some.size())));
     }
     const std::size_t slices = (some.size() + kSliceRows - 1) / kSliceRows;
     auto turn_slice = [&](int part) {
-      const std::size_t i = site.caches[static_cast<std::size_t>(part) / slices];
-      const std::size_t begin = static_cast<std::size_t>(part) % slices * kSliceRows;
+      const std::size_t i = site.caches[std::size_t(part) / slices];
+      const std::size_t begin = std::size_t(part) % slices * kSliceRows;
       const auto table = tables.find(turns[i].like);
       if (table == tables.end()) return;
       for_each_batch(caches_[i], rotations_[caches_[i].rotation].row,
                      some.subspan(begin, std::min(kSliceRows, some.size() - begin)),
-                     position + static_cast<std::int64_t>(begin),
+                     position + std::int64_t(begin),
                      [&](const Batch& batch) { rotate(table->second, batch); });
     };
     workers_->run(
         [](void* context, int part) { (*static_cast<decltype(turn_slice)*>(context))(part); },
-        &turn_slice, static_cast<int>(site.caches.size() * slices));
+        &turn_slice, int(site.caches.size() * slices));
   }
 }
 
@@ -435,7 +434,7 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
   }
   if (g.positions != nullptr) {
     std::vector<std::int32_t> positions(cells.size());
-    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
+    std::iota(positions.begin(), positions.end(), std::int32_t(first));
     ggml_backend_tensor_set(g.positions, positions.data(), 0, ggml_nbytes(g.positions));
   }
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
@@ -485,7 +484,7 @@ std::optional<std::vector<std::int32_t>> CellRows::find() const {
   constexpr std::size_t kAtOnce = 1 << 24;  // bytes
   const std::vector<std::uint8_t> wanted = marks();
   std::vector<std::int32_t> found(cells_.size(), -1);
-  const auto total = static_cast<std::size_t>(ggml_nrows(cache_));
+  const auto total = std::size_t(ggml_nrows(cache_));
   const std::size_t step = std::max<std::size_t>(1, kAtOnce / row_);
   std::vector<std::uint8_t> part;
   for (std::size_t first = 0; first < total; first += step) {
@@ -500,7 +499,7 @@ std::optional<std::vector<std::int32_t>> CellRows::find() const {
         continue;
       }
       if (found[number] >= 0) return std::nullopt;
-      found[number] = static_cast<std::int32_t>(first + i);
+      found[number] = std::int32_t(first + i);
     }
   }
   if (std::find(found.begin(), found.end(), -1) != found.end()) return std::nullopt;

@@ -81,13 +81,12 @@ double sum_of_exponentials(std::span<const float> x, float largest) {
     float e[kBlock];
     for (std::size_t j = 0; j < kBlock; ++j) e[j] = exp_not_above_zero(block[j] - largest);
     for (std::size_t k = 0; k < kLanes; ++k) {
-      lanes[k] +=
-          static_cast<double>((e[k] + e[k + kLanes]) + (e[k + 2 * kLanes] + e[k + 3 * kLanes]));
+      lanes[k] += double((e[k] + e[k + kLanes]) + (e[k + 2 * kLanes] + e[k + 3 * kLanes]));
     }
   }
   double sum = 0;
   for (const double lane : lanes) sum += lane;
-  for (; i < x.size(); ++i) sum += static_cast<double>(exp_not_above_zero(x[i] - largest));
+  for (; i < x.size(); ++i) sum += double(exp_not_above_zero(x[i] - largest));
   return sum;
 }
 
@@ -98,7 +97,7 @@ double log_probability(std::span<const float> logits, std::size_t target) noexce
   if (peak.has_nan || !std::isfinite(peak.largest)) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  return static_cast<double>(logits[target]) - static_cast<double>(peak.largest) -
+  return double(logits[target]) - double(peak.largest) -
          std::log(sum_of_exponentials(logits, peak.largest));
 }
 
