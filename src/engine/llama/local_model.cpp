@@ -103,7 +103,6 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
   context_ = make_context(model_.get(), params);
   ubatch_ = int(llama_n_ubatch(context_.get()));
   for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
-  sequence_counts_.assign(std::size_t(ubatch_), 1);
 
   Extension untouched;
   injector_->add(make_setting(injector_->rotations(), make_plan(facts_.geometry, untouched),
@@ -376,40 +375,40 @@ llama_seq_id LocalModel::take_sequence() {
 }
 
 void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wanted) {
-  tokens_.clear();
-  positions_.clear();
-  rotated_positions_.clear();
-  sequences_.clear();
+  std::vector<Token> tokens;
+  std::vector<llama_pos> positions;
+  std::vector<std::int32_t> rotated_positions;
+  std::vector<llama_seq_id> sequences;
   bool shifted = false;
   for (const Chunk& chunk : chunks) {
     const std::int64_t shift = ladder_ ? ladder_->rungs().at(chunk.rung).shift : 0;
     shifted = shifted || shift != 0;
-    tokens_.insert(tokens_.end(), chunk.tokens.begin(), chunk.tokens.end());
     for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
-      const std::int64_t position = chunk.position + std::int64_t(i);
-      positions_.push_back(llama_pos(position));
-      rotated_positions_.push_back(std::int32_t(position - shift));
+      check_token(chunk.tokens[i]);
+      tokens.push_back(chunk.tokens[i]);
+      positions.push_back(llama_pos(chunk.position + std::int64_t(i)));
+      rotated_positions.push_back(std::int32_t(positions.back() - shift));
+      sequences.push_back(chunk.sequence);
     }
-    sequences_.resize(tokens_.size(), chunk.sequence);
   }
-  const std::size_t count = tokens_.size();
-  for (const Token token : tokens_) check_token(token);
-  sequence_lists_.clear();
-  for (llama_seq_id& sequence : sequences_) sequence_lists_.push_back(&sequence);
-  outputs_.assign(wanted.begin(), wanted.end());
+  const std::size_t count = tokens.size();
+  std::vector<int32_t> sequence_counts(count, 1);
+  std::vector<llama_seq_id*> sequence_lists;
+  for (llama_seq_id& sequence : sequences) sequence_lists.push_back(&sequence);
+  std::vector<std::int8_t> outputs(wanted.begin(), wanted.end());
   const std::int64_t position = chunks.front().position;
-  llama_batch batch{};
-  batch.n_tokens = int32_t(count);
-  batch.token = tokens_.data();
-  batch.pos = positions_.data();
-  batch.n_seq_id = sequence_counts_.data();
-  batch.seq_id = sequence_lists_.data();
-  batch.logits = outputs_.data();
+  const llama_batch batch{.n_tokens = int32_t(count),
+                          .token = tokens.data(),
+                          .embd = nullptr,
+                          .pos = positions.data(),
+                          .n_seq_id = sequence_counts.data(),
+                          .seq_id = sequence_lists.data(),
+                          .logits = outputs.data()};
 
   take_llama_log();
   // The positions of the decode before must have been read.
   if (ladder_ && ladder_->has_single_factor()) llama_synchronize(context_.get());
-  injector_->begin(setting_of(chunks.front().rung), rotated_positions_, shifted);
+  injector_->begin(setting_of(chunks.front().rung), rotated_positions, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,

@@ -158,14 +158,6 @@ class LocalModel final : public TimelineModel {
   // With a near part, per rung: the rotation of far keys.
   std::vector<RotarySetting> far_;
   std::vector<llama_seq_id> free_sequences_;
-  // The batch being decoded.
-  std::vector<Token> tokens_;
-  std::vector<llama_pos> positions_;
-  std::vector<std::int32_t> rotated_positions_;
-  std::vector<int32_t> sequence_counts_;
-  std::vector<llama_seq_id> sequences_;
-  std::vector<llama_seq_id*> sequence_lists_;
-  std::vector<std::int8_t> outputs_;
 };
 
 // A timeline over one sequence of the cache. The model must outlive it.
@@ -235,12 +227,9 @@ class LocalTimeline final : public Timeline {
   void read_again(std::vector<Token> tokens);
   // Empties the timeline, cache included.
   void forget();
-  // Computes one more token without keeping its logits: they are valid until the next decode.
-  std::span<const float> step(Token token);
   // Makes last_logits_ those that follow the last token, computing it again if need be.
   void ensure_logits();
-  // For load(): throws where libllama would abort. The timeline is empty before and after.
-  void check_recurrent_state(std::span<const std::uint8_t> state, std::span<const Token> tokens);
+  // For load(): why libllama would abort, or take what cannot be.
   std::string trouble_with_cells(std::span<const std::uint8_t> state, std::size_t tokens) const;
 
   LocalModel& model_;

@@ -240,21 +240,6 @@ void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& comp
   }
 }
 
-std::span<const float> LocalTimeline::step(Token token) {
-  model_.check_length(length() + 1);
-  climb(length() + 1);
-  last_logits_.clear();
-  const char wanted = 1;
-  try {
-    model_.decode({sequence_, {&token, 1}, length(), past_->rung}, {&wanted, 1});
-  } catch (...) {
-    drop_unkept();
-    throw;
-  }
-  keep({&token, 1}, model_.cells());
-  return model_.row(0);
-}
-
 void LocalTimeline::append(std::span<const Token> tokens) {
   append_observed(tokens, {}, {});
   if (!tokens.empty() && !top_two(last_logits_).valid) refuse_nan(length() - 1);
@@ -354,16 +339,15 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
   const std::int64_t room = model_.longest() - length();
   const auto most = std::min<std::int64_t>(options.max_tokens, room);
   ensure_logits();
-  std::span<const float> logits = last_logits_;
   while (std::int64_t(result.tokens.size()) < most) {
-    const auto [token, gap] = chooser.choose(logits, length() - 1);
+    const auto [token, gap] = chooser.choose(last_logits_, length() - 1);
     smallest_gap = std::min(smallest_gap, gap);
     if (model_.ends_text(token)) {
       result.finish = "stop";
       break;
     }
     result.tokens.push_back(token);
-    logits = step(token);
+    append_observed({&token, 1}, {}, {});
     const std::string fresh = stream.add(model_.piece(token));
     result.text += fresh;
     if (!fresh.empty() && options.on_text && !options.on_text(fresh)) {
@@ -375,7 +359,6 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
       break;
     }
   }
-  if (!result.tokens.empty()) last_logits_.assign(logits.begin(), logits.end());
   const std::string rest = stream.finish();
   result.text += rest;
   if (!rest.empty() && options.on_text && result.finish != "cancelled") options.on_text(rest);
@@ -400,53 +383,6 @@ void LocalTimeline::save(const std::filesystem::path& path) const {
     throw Error(ErrorKind::failed,
                 cat("cannot save the sequence to ", path.string(), ": ", take_llama_log()));
   }
-}
-
-// libllama asserts that a sequence has one recurrent cell. How large a state must be and where that
-// cell is follow from the states of the first two tokens, which are computed here.
-void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
-                                          std::span<const Token> tokens) {
-  const auto size = [&](llama_state_seq_flags flags) {
-    return llama_state_seq_get_size_ext(model_.context(), sequence_, flags) - kStateMark;
-  };
-  const auto number = [&](std::size_t offset) {
-    std::uint32_t value = 0;
-    std::memcpy(&value, state.data() + offset, sizeof value);
-    return value;
-  };
-  std::size_t expected = size(0);
-  std::size_t recurrent = size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
-  if (!tokens.empty()) {
-    step(tokens[0]);
-    expected = size(0);
-    recurrent = size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
-  }
-  if (tokens.size() > 1) {
-    step(tokens[1]);
-    expected += (tokens.size() - 1) * (size(0) - expected);
-  }
-  forget();
-  // The recurrent part is the last one and begins with its cells, a position, a sequence; the other
-  // part begins with streams and cells.
-  const auto count = std::uint32_t(tokens.size());
-  const std::size_t at = expected - recurrent;
-  const std::size_t streams = model_.unified() ? 1 : std::size_t(model_.timelines());
-  // Of the streams one has cells, or none.
-  const auto cells = [&] {
-    std::uint32_t found = 0;
-    for (std::size_t s = 0; s < streams && found == 0; ++s) found = number(4 * (s + 1));
-    return found;
-  };
-  const bool one_cell =
-      state.size() >= expected && recurrent >= 3 * sizeof count &&
-      (count == 0 ? number(at) == 0
-                  : number(at) == 1 && number(at + 4) == count - 1 && number(at + 8) == 0) &&
-      (at == 0 || (at >= (streams + 1) * sizeof count && number(0) == streams && cells() == count));
-  if (one_cell) return;
-  throw Error(ErrorKind::corrupt,
-              cat("the state of ", count, " tokens does not fit this model: ", state.size(),
-                  " bytes, at least ", expected, " are needed"),
-              "delete the session to start again");
 }
 
 // libllama takes the positions of cells as they are, and never removes one at a negative position:
@@ -492,7 +428,7 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
         if (planar) reader.take(3 * sizeof(std::int32_t));
         reader.number();  // the sequence it was
       }
-      if (cache + 1 == caches && stream + 1 == streams) return {};
+      if (cache + 1 == caches && stream + 1 == streams && !model_.recurrent()) return {};
       const bool turned = reader.number() != 0;  // values by row, not by cell
       const std::size_t layers = reader.number();
       for (std::size_t i = 0; i < (keys_only ? 1 : 2) * layers; ++i) {
@@ -506,6 +442,13 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
       }
     }
     if (cache == 0 && cells < tokens) return "it has fewer cells than tokens";
+  }
+  if (!model_.recurrent()) return {};
+  // libllama asserts that a sequence has one recurrent cell: its position, and no sequences.
+  const std::size_t states = reader.number();
+  if (states != (tokens > 0 ? 1 : 0)) return cat("it has ", states, " recurrent states");
+  if (states > 0 && (reader.number() != tokens - 1 || reader.number() != 0)) {
+    return "its recurrent state is of another position";
   }
   return {};
 } catch (const std::out_of_range& error) {
@@ -548,7 +491,6 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   }
   // The mark and the number are those of an empty sequence. They take the place of what was read
   // last.
-  if (model_.recurrent()) check_recurrent_state(rest, tokens);
   if (const std::string why = trouble_with_cells(rest, count); !why.empty()) refuse(why);
   std::vector<std::uint8_t> empty(llama_state_seq_get_size(model_.context(), sequence_));
   llama_state_seq_get_data(model_.context(), empty.data(), empty.size(), sequence_);
