@@ -132,45 +132,32 @@ struct WorkerStart {
   std::int64_t limit = 0;  // milliseconds
 };
 
-// A message that carries the limit as data, and the socket beside it.
-struct WorkerMessage {
-  WorkerStart start;
+// Sends a start, without waiting, since the fork server takes every one at once; or receives one.
+// The limit is data, the socket goes beside it. False: the other process has ended.
+bool pass_start(int fd, WorkerStart& start, bool sending) {
   iovec data{&start.limit, sizeof start.limit};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
-
-  explicit WorkerMessage(const WorkerStart& given = {}) : start(given) {
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = ancillary;
-    message.msg_controllen = sizeof ancillary;
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  if (sending) {
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof start.fd);
+    std::memcpy(CMSG_DATA(header), &start.fd, sizeof start.fd);
+    return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof start.limit;
   }
-  WorkerMessage(const WorkerMessage&) = delete;
-  WorkerMessage& operator=(const WorkerMessage&) = delete;
-};
-
-// Does not wait: the fork server takes every start at once.
-bool send_start(int fork_server, const WorkerStart& start) {
-  WorkerMessage m(start);
-  cmsghdr* const header = CMSG_FIRSTHDR(&m.message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof start.fd);
-  std::memcpy(CMSG_DATA(header), &start.fd, sizeof start.fd);
-  return ::sendmsg(fork_server, &m.message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof start.limit;
-}
-
-// nullopt: the other process has ended.
-std::optional<WorkerStart> receive_start(int fd) {
-  WorkerMessage m;
   ssize_t n = -1;
   do {
-    n = ::recvmsg(fd, &m.message, 0);
+    n = ::recvmsg(fd, &message, 0);
   } while (n < 0 && errno == EINTR);
-  const cmsghdr* const header = n == sizeof m.start.limit ? CMSG_FIRSTHDR(&m.message) : nullptr;
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return std::nullopt;
-  std::memcpy(&m.start.fd, CMSG_DATA(header), sizeof m.start.fd);
-  return m.start;
+  const cmsghdr* const header = n == sizeof start.limit ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return false;
+  std::memcpy(&start.fd, CMSG_DATA(header), sizeof start.fd);
+  return true;
 }
 
 // The timer is first: what follows may hang.
@@ -218,17 +205,16 @@ void close_all_but(int own) {
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
   std::signal(SIGCHLD, SIG_IGN);  // workers leave no zombies
-  while (const auto start = receive_start(fd)) {
+  for (WorkerStart start; pass_start(fd, start, false); ::close(start.fd)) {
     const pid_t worker = ::fork();
     if (worker == 0) {
       ::close(fd);
-      work(*start);
+      work(start);
     }
     if (worker < 0) {
       const std::string why = std::strerror(errno);
-      send(start->fd, kNoProcess + why, Clock::now() + kGiveUpPoll);
+      send(start.fd, kNoProcess + why, Clock::now() + kGiveUpPoll);
     }
-    ::close(start->fd);
   }
   ::_exit(0);
 }
@@ -272,11 +258,12 @@ std::pair<int, pid_t> ChatRenderer::start_worker(Limit limit) {
   Closer ours{pair[0]};
   const Closer theirs{pair[1]};
   const std::lock_guard lock(fork_mutex_);
-  if (!send_start(socket_, {theirs.fd, limit.count()})) {
+  WorkerStart start{theirs.fd, limit.count()};
+  if (!pass_start(socket_, start, true)) {
     if (fork_server_ > 0) ::kill(fork_server_, SIGKILL);  // it is dead, or stuck
     end_fork_server();
     start_fork_server();
-    send_start(socket_, {theirs.fd, limit.count()});
+    pass_start(socket_, start, true);
   }
   return {std::exchange(ours.fd, -1), fork_server_};
 }
