@@ -20,6 +20,7 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "engine/chat/chat.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
@@ -244,15 +245,12 @@ std::string take_llama_log() {
 }
 
 void add_rpc_servers(const std::string& list) {
-  for (std::size_t start = 0; !list.empty() && start <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', start), list.size());
-    const std::string server = list.substr(start, comma - start);
-    start = comma + 1;
+  if (list.empty()) return;
+  for (const std::string& server : split_list(list)) {
     const std::size_t colon = server.rfind(':');
     const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);
-    if (colon == 0 || port.empty() || port.size() > 5 ||
-        port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
-        std::stoi(port) > 65535) {
+    if (colon == 0 || port.find_first_not_of("0123456789") != std::string::npos ||
+        parse_length(port).value_or(65536) > 65535) {
       throw Error(ErrorKind::usage, cat("--rpc ", shown(server), " is not host:port"),
                   "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
     }

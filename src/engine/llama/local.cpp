@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <sstream>
 
 #include "base/text.h"
 #include "engine/llama/loader.h"
@@ -33,65 +32,41 @@ std::optional<std::uint64_t> number_in(const std::filesystem::path& path) {
 // The value of a line "key value", as memory.stat and meminfo have them.
 std::uint64_t field(const std::filesystem::path& path, const std::string& key) {
   std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t value = 0;
-    if (words >> name >> value && name == key) return value;
+  std::uint64_t value = 0;
+  for (std::string word; file >> word;) {
+    if (word == key && file >> value) return value;
   }
   return 0;
 }
 
-// The names of one version's files.
-struct Version {
-  const char* limit;
-  const char* used;
-  const char* inactive;
-  const char* active;
-};
-constexpr Version kTwo = {"memory.max", "memory.current", "inactive_file", "active_file"};
-constexpr Version kOne = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
-                          "total_active_file"};
-
-std::uint64_t allowed_by(const std::filesystem::path& group, const Version& version) {
-  const auto limit = number_in(group / version.limit);
-  const auto used = number_in(group / version.used);
+// What a control group still allows. Version 1 has other names.
+std::uint64_t allowed_by(const std::filesystem::path& group, bool old) {
+  const auto limit = number_in(group / (old ? "memory.limit_in_bytes" : "memory.max"));
+  const auto used = number_in(group / (old ? "memory.usage_in_bytes" : "memory.current"));
   if (!limit || !used) return kNoLimit;
-  const std::filesystem::path stat = group / "memory.stat";
-  const std::uint64_t cached =
-      std::min(*used, field(stat, version.inactive) + field(stat, version.active));
+  const auto stat = [&](const char* key) {
+    return field(group / "memory.stat", cat(old ? "total_" : "", key));
+  };
+  const std::uint64_t cached = std::min(*used, stat("inactive_file") + stat("active_file"));
   const std::uint64_t taken = *used - cached;
   return taken < *limit ? *limit - taken : 0;
 }
 
-// A group and all that it is part of, up to the mounted root. In a container the root may be the
-// process's own group while /proc names it as seen from outside, so a missing folder is skipped.
-std::uint64_t allowed_along(const std::filesystem::path& mount, std::filesystem::path group,
-                            const Version& version) {
-  std::uint64_t allowed = allowed_by(mount, version);
-  for (group = group.relative_path(); !group.empty(); group = group.parent_path()) {
-    allowed = std::min(allowed, allowed_by(mount / group, version));
-  }
-  return allowed;
-}
-
 std::uint64_t allowed_by_groups(const std::filesystem::path& root) {
-  const std::filesystem::path mount = root / "sys/fs/cgroup";
   std::uint64_t allowed = kNoLimit;
   // Lines "number:controllers:path"; version 2 has number 0 and no controllers.
   std::ifstream file(root / "proc/self/cgroup");
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::filesystem::path group = line.substr(second + 1);
-    if (controllers == ",,") {
-      allowed = std::min(allowed, allowed_along(mount, group, kTwo));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      allowed = std::min(allowed, allowed_along(mount / "memory", group, kOne));
+  for (std::string number, controllers, path; std::getline(file, number, ':');) {
+    if (!std::getline(file, controllers, ':') || !std::getline(file, path)) break;
+    const bool old = !controllers.empty();
+    if (old && cat(",", controllers, ",").find(",memory,") == std::string::npos) continue;
+    const auto mount = root / (old ? "sys/fs/cgroup/memory" : "sys/fs/cgroup");
+    // A group and all that it is part of, up to the mounted root. In a container the root may be
+    // the process's own group while /proc names it as seen from outside: a missing folder is
+    // skipped.
+    for (auto group = std::filesystem::path(path).relative_path();; group = group.parent_path()) {
+      allowed = std::min(allowed, allowed_by(mount / group, old));
+      if (group.empty()) break;
     }
   }
   return allowed;
