@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "engine/llama/graph/score.h"
-#include "engine/llama/tokenize.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
@@ -86,6 +85,7 @@ struct LocalModel::DeviceScorer {
 
 LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
     : facts_(std::move(facts)),
+      file_(facts_.path.filename().string()),
       options_(options),
       model_(std::move(model)),
       vocab_(llama_model_get_vocab(model_.get())),
@@ -227,10 +227,6 @@ void LocalModel::find_keys() {
       std::make_unique<KeyTurner>(caches, injector_->rotations(), llama_n_threads(context_.get()));
 }
 
-std::int64_t LocalModel::end_of_rung(std::size_t rung) const {
-  return ladder_ ? ladder_->rungs().at(rung).length : context_length();
-}
-
 void LocalModel::turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to) {
   llama_synchronize(context_.get());
   turner_->turn(cells, key_state(from), key_state(to));
@@ -244,10 +240,6 @@ void LocalModel::copy_sequence(llama_seq_id from, llama_seq_id to) {
   if (written == 0 || llama_state_seq_set_data(context_.get(), state.data(), written, to) == 0) {
     throw Error(ErrorKind::failed, cat("a sequence cannot be copied: ", take_llama_log()));
   }
-}
-
-std::int32_t LocalModel::first_cell(llama_seq_id sequence) const {
-  return sequence * std::int32_t(llama_n_ctx_seq(context_.get()));
 }
 
 // libllama does not say where it puts a restored sequence. So the keys are saved with their numbers
@@ -286,16 +278,6 @@ std::string LocalModel::description() const {
              " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_);
 }
 
-std::optional<std::vector<Token>> LocalModel::tokenize_unless(
-    std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
-  return tokens_in_pieces(model_.get(), facts_.path.filename().string(), text, add_bos, special,
-                          give_up);
-}
-
-std::string LocalModel::detokenize(std::span<const Token> tokens) const {
-  return text_of(vocab_, facts_.path.filename().string(), tokens);
-}
-
 std::string LocalModel::piece(Token token) const {
   if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
   return piece_of(vocab_, token, false);
@@ -313,16 +295,6 @@ const TokenTexts* LocalModel::token_texts() const {
     });
   });
   return &texts_;
-}
-
-std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
-
-std::optional<ChatTemplate> LocalModel::chat_template() const {
-  return chat_template_of(model_.get());
-}
-
-std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
-  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
 }
 
 void LocalModel::check_length(std::int64_t length) const {
@@ -421,10 +393,6 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
                                        ": ", take_llama_log()));
   }
   injector_->finish();
-}
-
-bool LocalModel::recurrent() const {
-  return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
 }
 
 void LocalModel::read_together(std::span<const Reading> readings, const LogitObserver& observer) {

@@ -13,6 +13,7 @@
 
 #include "engine/llama/graph/inject.h"
 #include "engine/llama/loader.h"
+#include "engine/llama/tokenize.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
@@ -31,12 +32,20 @@ class LocalModel final : public TimelineModel {
   }
   std::optional<std::vector<Token>> tokenize_unless(
       std::string_view text, bool add_bos, bool special,
-      const std::function<bool()>& give_up) const override;
-  std::string detokenize(std::span<const Token> tokens) const override;
-  std::optional<Token> bos() const override;
+      const std::function<bool()>& give_up) const override {
+    return tokens_in_pieces(model_.get(), file_, text, add_bos, special, give_up);
+  }
+  std::string detokenize(std::span<const Token> tokens) const override {
+    return text_of(vocab_, file_, tokens);
+  }
+  std::optional<Token> bos() const override { return bos_of(vocab_); }
   int vocabulary() const override { return vocabulary_; }
-  std::string apply_chat_template(std::span<const ChatMessage> messages) const override;
-  std::optional<ChatTemplate> chat_template() const override;
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
+    return chat_prompt(model_.get(), file_, messages);
+  }
+  std::optional<ChatTemplate> chat_template() const override {
+    return chat_template_of(model_.get());
+  }
   bool tokenizer_is_remote() const override { return false; }
   std::string piece(Token token) const override;
   bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
@@ -93,14 +102,18 @@ class LocalModel final : public TimelineModel {
   // The ladder's: the rung in force at a length, the last length of a rung, and the turn of a
   // timeline's keys from rung to rung. cells[p] is the cell of position p.
   std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
-  std::int64_t end_of_rung(std::size_t rung) const;
+  std::int64_t end_of_rung(std::size_t rung) const {
+    return ladder_ ? ladder_->rungs().at(rung).length : context_length();
+  }
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
   // Without a unified cache: copies a sequence, cache included, to an empty one. Throws Error
   // (failed).
   void copy_sequence(llama_seq_id from, llama_seq_id to);
   // Without a unified cache: the first of the cells of a sequence, which lie in the order of its
   // positions.
-  std::int32_t first_cell(llama_seq_id sequence) const;
+  std::int32_t first_cell(llama_seq_id sequence) const {
+    return sequence * std::int32_t(llama_n_ctx_seq(context_.get()));
+  }
   // Gives a sequence copies of its own of keys and values that it shares; cells[p] is the cell of
   // position p. Returns the new cells, or nothing where there is no room or where layers would keep
   // a token in different cells: the sequence may then be empty and has to be computed again.
@@ -109,7 +122,9 @@ class LocalModel final : public TimelineModel {
   bool unified() const noexcept { return options_.unified; }
   int timelines() const noexcept { return options_.timelines; }
   // Some layers keep a state per sequence in place of keys.
-  bool recurrent() const;
+  bool recurrent() const {
+    return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
+  }
   bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
   bool has_near_part() const noexcept { return ladder_ && ladder_->near(); }
 
@@ -138,6 +153,7 @@ class LocalModel final : public TimelineModel {
   void score_on_host(std::span<const Token> targets, std::span<double> scores);
 
   Model facts_;
+  std::string file_;  // its name
   LocalOptions options_;
   LlamaPtr<llama_model> model_;
   const llama_vocab* vocab_;

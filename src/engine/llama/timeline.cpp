@@ -10,8 +10,8 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 
+#include "base/files/source.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/llama/choose.h"
@@ -31,45 +31,30 @@ namespace {
 // In memory a state begins with a mark and a sequence number.
 constexpr std::size_t kStateMark = 2 * sizeof(std::uint32_t);
 
-// The tokens of an append after which an observer sees the logits. Copies: the observer may change
-// what it was given.
-class Observed {
- public:
-  Observed(std::span<const std::size_t> wanted, std::size_t count, const LogitObserver& observer)
-      : wanted_(wanted.begin(), wanted.end()), observer_(observer) {
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i] < count && (i == 0 || wanted[i] > wanted[i - 1])) continue;
+// By token of an append: whether an observer sees the logits after it.
+std::vector<char> flags_of(std::span<const std::size_t> wanted, std::size_t count) {
+  std::vector<char> flags(count, 0);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] >= count || (i > 0 && wanted[i] <= wanted[i - 1])) {
       throw Error(ErrorKind::usage,
                   cat("logits wanted after token ", wanted[i], " of ", count,
                       ": the list must ascend and stay inside the appended tokens"));
     }
+    flags[wanted[i]] = 1;
   }
+  return flags;
+}
 
-  // Of a chunk whose first token is `first` of the append; its last token is always wanted.
-  std::vector<char> flags(std::size_t first, std::size_t count) const {
-    std::vector<char> flags(count, 0);
-    for (std::size_t i = next_; i < wanted_.size() && wanted_[i] < first + count; ++i) {
-      flags[wanted_[i] - first] = 1;
-    }
-    flags.back() = 1;
-    return flags;
+// After the decode of a chunk, which begins with token `first` of the append.
+void show(const LocalModel& model, const LocalModel::Chunk& chunk, std::size_t first,
+          const std::vector<char>& flags, const LogitObserver& observer) {
+  for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
+    if (flags[first + i] == 0) continue;
+    const std::span<const float> row = model.row(i);
+    if (!top_two(row).valid) refuse_nan(chunk.position + std::int64_t(i));
+    observer(first + i, row);
   }
-
-  // After its decode; position: of its first token.
-  void show(const LocalModel& model, std::size_t first, std::size_t count, std::int64_t position) {
-    for (; next_ < wanted_.size() && wanted_[next_] < first + count; ++next_) {
-      const std::size_t index = wanted_[next_] - first;
-      const std::span<const float> row = model.row(index);
-      if (!top_two(row).valid) refuse_nan(position + std::int64_t(index));
-      observer_(wanted_[next_], row);
-    }
-  }
-
- private:
-  std::vector<std::size_t> wanted_;
-  const LogitObserver& observer_;
-  std::size_t next_ = 0;
-};
+}
 
 // A whole file in memory; changes stay there. Throws Error (failed).
 class MappedFile {
@@ -96,32 +81,6 @@ class MappedFile {
  private:
   void* data_ = MAP_FAILED;
   std::size_t size_ = 0;
-};
-
-// What a state says about its cells, each cache in its turn. Throws std::out_of_range where it ends
-// early.
-class StateReader {
- public:
-  explicit StateReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  template <typename T = std::uint32_t>
-  T number() {
-    T value{};
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return value;
-  }
-  const std::uint8_t* take(std::size_t size) {
-    if (size > bytes_.size()) throw std::out_of_range("it ends early");
-    const std::uint8_t* const begin = bytes_.data();
-    bytes_ = bytes_.subspan(size);
-    return begin;
-  }
-  void skip_rows(std::size_t count, std::size_t size) {
-    if (size > 0 && count > bytes_.size() / size) throw std::out_of_range("it ends early");
-    take(count * size);
-  }
-
- private:
-  std::span<const std::uint8_t> bytes_;
 };
 
 }  // namespace
@@ -253,7 +212,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
                                                           std::span<const std::size_t> wanted,
                                                           const LogitObserver& observer) {
   const std::vector<Token> tokens(given.begin(), given.end());
-  Observed observed(wanted, tokens.size(), observer);
+  const std::vector<char> flags = flags_of(wanted, tokens.size());
   std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
   if (tokens.empty()) return scores;
   if (length() > 0) {
@@ -273,7 +232,7 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
     for (std::size_t i = 0; i < rows; ++i) {
       if (std::isnan(part[i])) refuse_nan(length() + std::int64_t(i));
     }
-    observed.show(model_, first, chunk.tokens.size(), length());
+    show(model_, chunk, first, flags, observer);
   });
   if (!top_two(last_logits_).valid) refuse_nan(length() - 1);
   return scores;
@@ -283,10 +242,13 @@ void LocalTimeline::append_observed(std::span<const Token> given,
                                     std::span<const std::size_t> wanted,
                                     const LogitObserver& observer) {
   const std::vector<Token> tokens(given.begin(), given.end());
-  Observed observed(wanted, tokens.size(), observer);
+  const std::vector<char> flags = flags_of(wanted, tokens.size());
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
-    model_.decode(chunk, observed.flags(first, chunk.tokens.size()));
-    observed.show(model_, first, chunk.tokens.size(), length());
+    const auto begin = flags.begin() + std::ptrdiff_t(first);
+    std::vector<char> own(begin, begin + std::ptrdiff_t(chunk.tokens.size()));
+    own.back() = 1;
+    model_.decode(chunk, own);
+    show(model_, chunk, first, flags, observer);
   });
 }
 
@@ -405,12 +367,18 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
   const std::size_t after =
       model_.recurrent() ? size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) : kStateMark;
   const std::size_t caches = (size(0) - after) / (4 * (1 + streams));
-  StateReader reader(state);
+  const Source source = Source::memory(std::as_bytes(state), "the state");
+  Reader reader(source);
+  const auto number = [&] { return std::size_t(reader.u32("a number")); };
+  const auto skip_rows = [&](std::uint64_t count, std::uint64_t size) {
+    const std::uint64_t most = reader.remaining() + 1;  // the product may not fit
+    reader.skip(size > 0 && count > most / size ? most : count * size, "a layer");
+  };
   for (std::size_t cache = 0; cache < caches; ++cache) {
-    if (reader.number() != streams) return "it is of another number of sequences";
+    if (number() != streams) return "it is of another number of sequences";
     std::size_t cells = 0;
     for (std::size_t stream = 0; stream < streams; ++stream) {
-      const std::size_t own = reader.number();
+      const std::size_t own = number();
       if (own == 0) continue;
       if (cells > 0) return "it has cells of several sequences";
       cells = own;
@@ -418,26 +386,26 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
       if (cells > tokens || (cache == 0 && cells < tokens)) return "it has other cells than tokens";
       std::vector<bool> seen(cells);
       for (std::size_t cell = 0; cell < cells; ++cell) {
-        const auto position = reader.number<std::int32_t>();
+        const auto position = std::int32_t(number());
         const std::int64_t index = position - std::int64_t(tokens - cells);
         if (index < 0 || index >= std::int64_t(cells) || seen[std::size_t(index)]) {
           return cat("a cell is at position ", position);
         }
         seen[std::size_t(index)] = true;
-        if (reader.number() != 1) return "a cell is of several sequences";
-        if (planar) reader.take(3 * sizeof(std::int32_t));
-        reader.number();  // the sequence it was
+        if (number() != 1) return "a cell is of several sequences";
+        if (planar) reader.skip(3 * sizeof(std::int32_t), "a position");
+        number();  // the sequence it was
       }
       if (cache + 1 == caches && stream + 1 == streams && !model_.recurrent()) return {};
-      const bool turned = reader.number() != 0;  // values by row, not by cell
-      const std::size_t layers = reader.number();
+      const bool turned = number() != 0;  // values by row, not by cell
+      const std::size_t layers = number();
       for (std::size_t i = 0; i < (keys_only ? 1 : 2) * layers; ++i) {
-        reader.number();  // type
+        number();  // type
         if (turned && i >= layers) {
-          const std::size_t bytes = reader.number();
-          reader.skip_rows(cells * reader.number(), bytes);
+          const std::size_t bytes = number();
+          skip_rows(cells * number(), bytes);
         } else {
-          reader.skip_rows(cells, reader.number<std::uint64_t>());
+          skip_rows(cells, reader.u64("a size"));
         }
       }
     }
@@ -445,13 +413,13 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
   }
   if (!model_.recurrent()) return {};
   // libllama asserts that a sequence has one recurrent cell: its position, and no sequences.
-  const std::size_t states = reader.number();
+  const std::size_t states = number();
   if (states != (tokens > 0 ? 1 : 0)) return cat("it has ", states, " recurrent states");
-  if (states > 0 && (reader.number() != tokens - 1 || reader.number() != 0)) {
+  if (states > 0 && (number() != tokens - 1 || number() != 0)) {
     return "its recurrent state is of another position";
   }
   return {};
-} catch (const std::out_of_range& error) {
+} catch (const Error& error) {
   return error.what();
 }
 
