@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rotation of some heads, compiled once for every instruction set and chosen at run time.
+// The checks that the CPU and the GPU share, which throw Error (usage) and write nothing; and the
+// rotation of some heads, compiled once for every instruction set and chosen at run time.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,16 @@
 #include "mrrope/rotary.h"
 
 namespace mrrope {
+
+// Everything but positions: counts, pointers, strides, rotary_dim against head_dim.
+void check_batch(const Batch& batch, int rotary_dim);
+
+// Positions [first, first + count) against the rows [table_first, table_end).
+void check_range(std::int64_t first, std::int64_t count, std::int64_t table_first,
+                 std::int64_t table_end);
+
+// batch.positions or the range, against the rows; positions must be readable here.
+void check_positions(const Batch& batch, std::int64_t table_first, std::int64_t table_end);
 
 // What the checks have passed. Heads count through tokens and then heads: queries, then keys.
 struct RotaryWork {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "kernels/batch.h"
 #include "kernels/half.h"
+#include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 

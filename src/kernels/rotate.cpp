@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "kernels/batch.h"
 #include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <limits>
 
-#include "engine/llama/graph/score.h"
+#include "engine/llama/choose.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"

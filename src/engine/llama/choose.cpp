@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "engine/chat/grammar.h"
-#include "engine/llama/graph/score.h"
 #include "engine/llama/loader.h"
 #include "model/timeline_model.h"
 #include "mrrope/error.h"

@@ -15,7 +15,6 @@
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/llama/choose.h"
-#include "engine/llama/graph/score.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"
 

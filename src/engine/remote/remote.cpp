@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "engine/llama/local.h"
-#include "engine/remote/remote_replies.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

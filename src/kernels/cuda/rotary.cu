@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/text.h"
-#include "kernels/batch.h"
 #include "kernels/cuda/rotary_kernel.cuh"
+#include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary_cuda.h"
 

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/remote/remote.h"
-#include "engine/remote/remote_replies.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

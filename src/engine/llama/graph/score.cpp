@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/llama/graph/score.h"
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "engine/llama/choose.h"
 
 namespace mrrope::engine {
 
