@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -34,40 +35,26 @@ std::uint64_t key_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a}
 constexpr std::size_t kMaxElements = 200'000;
 constexpr int kMaxDepth = 200;  // libllama's parser takes stack for each
 
-// libllama prints why it cannot read a grammar.
-class PrintedReason {
- public:
-  PrintedReason() : file_(std::tmpfile()), before_(::dup(STDERR_FILENO)) {
-    if (file_ != nullptr) ::dup2(::fileno(file_), STDERR_FILENO);
-  }
-  ~PrintedReason() {
-    ::dup2(before_, STDERR_FILENO);
-    ::close(before_);
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  PrintedReason(const PrintedReason&) = delete;
-  PrintedReason& operator=(const PrintedReason&) = delete;
-
-  std::string text() const {
-    std::fflush(stderr);
-    char bytes[512] = {};
-    if (file_ == nullptr) return {};
-    std::rewind(file_);
-    const std::size_t size = std::fread(bytes, 1, sizeof bytes - 1, file_);
-    std::string said(bytes, size);
-    if (const auto end = said.find("\n\n"); end != std::string::npos) said.resize(end);
-    const std::string mark = "grammar: ";
-    if (const auto at = said.find(mark); at != std::string::npos) said.erase(0, at + mark.size());
-    for (char& c : said) {
-      if (c == '\n') c = ' ';
-    }
-    return said;
-  }
-
- private:
-  std::FILE* file_;
-  int before_;
-};
+// What libllama prints while it works: why it cannot read a grammar.
+std::string printed_by(const std::function<void()>& work) {
+  std::FILE* const file = std::tmpfile();
+  const int before = ::dup(STDERR_FILENO);
+  if (file != nullptr) ::dup2(::fileno(file), STDERR_FILENO);
+  work();
+  std::fflush(stderr);
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  if (file == nullptr) return {};
+  char bytes[512];
+  std::rewind(file);
+  std::string said(bytes, std::fread(bytes, 1, sizeof bytes - 1, file));
+  std::fclose(file);
+  said.resize(std::min(said.find("\n\n"), said.size()));
+  const std::string mark = "grammar: ";
+  if (const auto at = said.find(mark); at != std::string::npos) said.erase(0, at + mark.size());
+  std::replace(said.begin(), said.end(), '\n', ' ');
+  return said;
+}
 
 // How deep its parentheses are nested, outside of quotes, classes and comments.
 int depth_of(const std::string& grammar) {
@@ -97,10 +84,10 @@ void check_gbnf(const std::string& grammar) {
     throw std::runtime_error(cat("its parentheses are nested ", depth, " deep, at most ", kMaxDepth,
                                  " are allowed: give parts of it a rule of their own"));
   }
-  const PrintedReason reason;
   llama_grammar_parser parser;
-  if (!parser.parse(grammar.c_str()) || parser.rules.empty()) {
-    const std::string why = reason.text();
+  bool read = false;
+  const std::string why = printed_by([&] { read = parser.parse(grammar.c_str()); });
+  if (!read || parser.rules.empty()) {
     if (why.find("no vocab") != std::string::npos) {
       throw std::runtime_error("it names a token by its text: name it by its number, <[NUMBER]>");
     }

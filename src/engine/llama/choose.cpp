@@ -173,17 +173,17 @@ struct Chooser::Chain {
     const auto possible = [](const llama_token_data& c) { return std::isfinite(c.logit); };
     if (!plain && std::none_of(list.data, list.data + list.size, possible)) return -1;
     llama_sampler_apply(samplers.get(), &list);
-    if (plain) return list.data[list.selected].id;
-    if (list.selected < 0 || !possible(list.data[list.selected])) return -1;
-    return list.data[list.selected].id;
+    const bool chosen = plain || (list.selected >= 0 && possible(list.data[list.selected]));
+    return chosen ? list.data[list.selected].id : -1;
   }
 
   // Few tokens are tried against a grammar, for most of the time the first one fits: only if it
   // does not, the whole vocabulary is.
-  Token constrained(std::span<const float> logits) {
-    grammar->begin_token();
+  Token choose(std::span<const float> logits) {
     llama_token_data_array all = list(logits);
     Token token = sample(all);
+    if (!grammar) return token;
+    grammar->begin_token();
     if (token < 0 || !grammar->allows(token)) {
       all = list(logits);
       grammar->apply(all);
@@ -198,7 +198,7 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   const bool random = sampling.temperature >= kColdest;
   const bool plain = is_plain(sampling);
   if (!random && plain) return;
-  chain_ = std::make_unique<Chain>();
+  chain_ = std::make_shared<Chain>();
   chain_->samplers.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
   const auto add = [&](llama_sampler* step) {
     llama_sampler_chain_add(chain_->samplers.get(), step);
@@ -241,10 +241,6 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   add(llama_sampler_init_dist(mark ? sampling.seed - 1 : sampling.seed));
 }
 
-Chooser::~Chooser() = default;
-Chooser::Chooser(Chooser&&) noexcept = default;
-Chooser& Chooser::operator=(Chooser&&) noexcept = default;
-
 void Chooser::read(std::span<const Token> tokens) {
   if (!chain_ || chain_->counted <= 0) return;
   const auto last = tokens.last(std::min(tokens.size(), std::size_t(chain_->counted)));
@@ -255,19 +251,13 @@ Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t posi
   const TopTwo top = top_two(logits);
   if (!top.valid) throw NanLogits(cat("NaN logits after position ", position));
   if (greedy()) return {Token(top.best), top.gap};
-  Token token = -1;
   const auto& banned = chain_->banned;
   if (chain_->only_bans &&
       std::find(banned.begin(), banned.end(), Token(top.best)) == banned.end()) {
     // What the samplers would find after a look at the whole vocabulary.
     return {Token(top.best), top.gap};
   }
-  if (chain_->grammar) {
-    token = chain_->constrained(logits);
-  } else {
-    llama_token_data_array list = chain_->list(logits);
-    token = chain_->sample(list);
-  }
+  const Token token = chain_->choose(logits);
   if (token < 0) {
     throw Error(ErrorKind::usage, cat("no token is left to choose from after position ", position),
                 "the grammar, logit_bias and ignore_eos exclude all of them: allow some");

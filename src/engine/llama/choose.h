@@ -28,9 +28,6 @@ class Chooser {
   // From any thread. Throws Error: unsupported (a grammar, where the model's tokens are not known),
   // usage (a grammar that cannot be read or is too ambiguous).
   Chooser(const Sampling& sampling, const TimelineModel& model);
-  ~Chooser();
-  Chooser(Chooser&&) noexcept;
-  Chooser& operator=(Chooser&&) noexcept;
 
   // Whether it takes the most likely token, whatever was said before.
   bool greedy() const noexcept { return chain_ == nullptr; }
@@ -48,7 +45,7 @@ class Chooser {
 
  private:
   struct Chain;
-  std::unique_ptr<Chain> chain_;  // none: greedy
+  std::shared_ptr<Chain> chain_;  // none: greedy
 };
 
 }  // namespace mrrope::engine
