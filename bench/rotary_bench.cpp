@@ -77,16 +77,8 @@ float get(const std::byte* data, std::size_t i, Element element) {
 
 // Runs part(index, parts) for as many parts as mrrope uses itself.
 void in_parts(mrrope::Workers& workers, const std::function<void(int, int)>& part) {
-  struct Context {
-    const std::function<void(int, int)>& part;
-    int parts;
-  } context{part, workers.threads() * 8};
-  workers.run(
-      [](void* c, int index) {
-        const auto& x = *static_cast<Context*>(c);
-        x.part(index, x.parts);
-      },
-      &context, context.parts);
+  const int parts = workers.threads() * 8;
+  workers.run(parts, [&](int index) { part(index, parts); });
 }
 
 // ggml's rotation of the same memory.

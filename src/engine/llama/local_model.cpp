@@ -523,15 +523,12 @@ void LocalModel::score_on_host(std::span<const Token> targets, std::span<double>
   // libllama keeps wanted rows side by side, and is asked from this thread only.
   const std::span<const float> first = row(0);
   const auto threads = std::size_t(workers_.threads());
-  auto part = [&](std::size_t slot) {
-    for (std::size_t i = slot; i < targets.size(); i += threads) {
+  workers_.run(workers_.threads(), [&](int slot) {
+    for (std::size_t i = std::size_t(slot); i < targets.size(); i += threads) {
       scores[i] =
           log_probability({first.data() + i * first.size(), first.size()}, std::size_t(targets[i]));
     }
-  };
-  workers_.run(
-      [](void* data, int slot) { (*static_cast<decltype(part)*>(data))(std::size_t(slot)); }, &part,
-      workers_.threads());
+  });
 }
 
 std::span<const float> LocalModel::row(std::size_t index) const {

@@ -379,7 +379,7 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
                                                 position + std::int64_t(some.size())));
     }
     const std::size_t slices = (some.size() + kSliceRows - 1) / kSliceRows;
-    auto turn_slice = [&](int part) {
+    workers_->run(int(site.caches.size() * slices), [&](int part) {
       const std::size_t i = site.caches[std::size_t(part) / slices];
       const std::size_t begin = std::size_t(part) % slices * kSliceRows;
       const auto table = tables.find(turns[i].like);
@@ -388,10 +388,7 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
                      some.subspan(begin, std::min(kSliceRows, some.size() - begin)),
                      position + std::int64_t(begin),
                      [&](const Batch& batch) { rotate(table->second, batch); });
-    };
-    workers_->run(
-        [](void* context, int part) { (*static_cast<decltype(turn_slice)*>(context))(part); },
-        &turn_slice, int(site.caches.size() * slices));
+    });
   }
 }
 
