@@ -88,16 +88,6 @@ struct Socket {
   const int number;
 };
 
-bool read_all(int number, std::uint8_t* into, std::size_t size) {
-  while (size > 0) {
-    const ssize_t got = ::recv(number, into, size, 0);
-    if (got <= 0) return false;
-    into += got;
-    size -= std::size_t(got);
-  }
-  return true;
-}
-
 void check_server(const std::string& name, const std::string& host, const std::string& port) {
   const auto unreachable = [&] {
     return Error(ErrorKind::failed, cat("cannot connect to --rpc ", name), kHint);
@@ -122,10 +112,11 @@ void check_server(const std::string& name, const std::string& host, const std::s
   std::memcpy(hello.data() + 1, &kCapabilities, sizeof kCapabilities);
   std::uint64_t size = 0;
   std::array<std::uint8_t, kReply> reply{};
-  if (::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) !=
-          static_cast<ssize_t>(hello.size()) ||
-      !read_all(socket.number, reinterpret_cast<std::uint8_t*>(&size), sizeof size) ||
-      size != kReply || !read_all(socket.number, reply.data(), reply.size())) {
+  const auto receive = [&](void* into, std::size_t count) {
+    return ::recv(socket.number, into, count, MSG_WAITALL) == ssize_t(count);
+  };
+  if (::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) != ssize_t(hello.size()) ||
+      !receive(&size, sizeof size) || size != kReply || !receive(reply.data(), reply.size())) {
     throw Error(ErrorKind::failed, cat("--rpc ", name, " is not an RPC server"), kHint);
   }
   if (reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION) {

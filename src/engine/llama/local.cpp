@@ -257,29 +257,23 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
   const LlamaPtr<llama_context> context = make_context(model.get(), params);
   const auto vocabulary = std::size_t(llama_vocab_n_tokens(llama_model_get_vocab(model.get())));
   const std::size_t ubatch = llama_n_ubatch(context.get());
+  std::vector<Token> own = tokens;  // libllama does not take constant ones
+  std::vector<std::int8_t> flags(tokens.size(), 0);
+  for (const std::size_t i : wanted) flags.at(i) = 1;
   std::vector<std::vector<float>> rows;
-  std::size_t next = 0;
   for (std::size_t first = 0; first < tokens.size(); first += ubatch) {
     const std::size_t count = std::min(ubatch, tokens.size() - first);
-    llama_batch batch = llama_batch_init(int32_t(count), 0, 1);
-    batch.n_tokens = int32_t(count);
-    std::vector<std::size_t> here;
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool is_wanted = next < wanted.size() && wanted[next] == first + i;
-      batch.token[i] = tokens[first + i];
-      batch.pos[i] = llama_pos(first + i);
-      batch.n_seq_id[i] = 1;
-      batch.seq_id[i][0] = 0;
-      batch.logits[i] = is_wanted || i + 1 == count ? 1 : 0;  // some graphs need one
-      if (is_wanted) here.push_back(i), ++next;
-    }
+    std::vector<std::int8_t> outputs(flags.data() + first, flags.data() + first + count);
+    outputs.back() = 1;  // some graphs need one
+    llama_batch batch = llama_batch_get_one(own.data() + first, int32_t(count));
+    batch.logits = outputs.data();
     const int result = llama_decode(context.get(), batch);
-    llama_batch_free(batch);
     if (result != 0) {
       throw Error(ErrorKind::failed, cat("libllama failed with ", result, " at position ", first,
                                          ": ", take_llama_log()));
     }
-    for (const std::size_t i : here) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (flags[first + i] == 0) continue;
       const float* row = llama_get_logits_ith(context.get(), int32_t(i));
       if (row == nullptr) throw Error(ErrorKind::failed, cat("no logits at position ", first + i));
       rows.emplace_back(row, row + vocabulary);

@@ -144,15 +144,8 @@ cudaError_t launch_vectors(const Launch& launch, cudaStream_t stream) {
 
 template <typename T>
 cudaError_t launch_pairs(const Launch& launch, cudaStream_t stream) {
-  const Batch& batch = *launch.batch;
-  PairWork work{};
-  work.queries = batch.queries;
-  work.keys = batch.keys;
-  work.places = launch.places();
-  work.angles = launch.angles;
-  work.tokens = launch.tokens;
-  work.tail = launch.tail();
-  work.interleaved = launch.interleaved;
+  const PairWork work{launch.batch->queries, launch.batch->keys, launch.places(),   launch.angles,
+                      launch.tokens,         launch.tail(),      launch.interleaved};
   const std::uint64_t count =
       std::uint64_t(launch.tokens) * launch.heads() * (launch.angles.pairs + work.tail);
   const std::uint64_t blocks = (count + kPairThreads - 1) / kPairThreads;
