@@ -50,10 +50,14 @@ void open_pair(int (&pair)[2]) {
   for (const int fd : pair) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-struct Closer {
-  int fd;
-  ~Closer() { ::close(fd); }
+// Does something at the end of a scope.
+template <typename Action>
+struct Finally {
+  Action action;
+  ~Finally() { action(); }
 };
+template <typename Action>
+Finally(Action) -> Finally<Action>;
 
 bool ready(int fd, short what, Clock::time_point deadline) {
   for (;;) {
@@ -255,17 +259,19 @@ void ChatRenderer::end_fork_server() {
 std::pair<int, pid_t> ChatRenderer::start_worker(Limit limit) {
   int pair[2];
   open_pair(pair);
-  Closer ours{pair[0]};
-  const Closer theirs{pair[1]};
+  const Finally close{[&] {
+    ::close(pair[0]);
+    ::close(pair[1]);
+  }};
   const std::lock_guard lock(fork_mutex_);
-  WorkerStart start{theirs.fd, limit.count()};
+  WorkerStart start{pair[1], limit.count()};
   if (!pass_start(socket_, start, true)) {
     if (fork_server_ > 0) ::kill(fork_server_, SIGKILL);  // it is dead, or stuck
     end_fork_server();
     start_fork_server();
     pass_start(socket_, start, true);
   }
-  return {std::exchange(ours.fd, -1), fork_server_};
+  return {std::exchange(pair[0], -1), fork_server_};
 }
 
 // Whether this fork server is gone, so that it may never have made the worker.
@@ -284,15 +290,11 @@ void ChatRenderer::WorkQueue::enter(const GiveUp& give_up) {
   }
   const std::uint64_t own = ++last;
   waiting.insert(own);
+  const Finally leave_line{[&] {
+    waiting.erase(own);
+    changed.notify_all();
+  }};
   const auto is_next = [&] { return free > 0 && *waiting.begin() == own; };
-  struct Leave {
-    WorkQueue& queue;
-    std::uint64_t own;
-    ~Leave() {
-      queue.waiting.erase(own);
-      queue.changed.notify_all();
-    }
-  } leave{*this, own};
   while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
     if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
   }
@@ -314,14 +316,11 @@ std::string ChatRenderer::run(WorkQueue& queue, const Strings& request, Limit li
                                        kMaxMessageBytes, " are allowed"));
   }
   queue.enter(give_up);
-  struct Leave {
-    WorkQueue& queue;
-    ~Leave() { queue.leave(); }
-  } leave{queue};
+  const Finally leave{[&] { queue.leave(); }};
   for (int attempt = 1;; ++attempt) {
     const auto began = Clock::now();
     const auto [fd, fork_server] = start_worker(limit);
-    const Closer closer{fd};
+    const Finally close{[fd = fd] { ::close(fd); }};
     const auto deadline = began + limit + kKillTimeout;
     std::optional<std::string> reply;
     if (send(fd, packed, deadline)) reply = receive(fd, deadline);

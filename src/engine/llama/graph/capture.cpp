@@ -235,8 +235,6 @@ struct PairReader::Loaded : Opened {
   Model facts;
 };
 
-PairReader::~PairReader() = default;
-
 PairReader::PairReader(const Model& model, const LocalOptions& given, std::string_view text,
                        std::int64_t tokens, std::vector<int> layers) {
   LocalOptions options = given;

@@ -48,7 +48,6 @@ class PairReader {
   // or is not there), unsupported, out_of_memory, failed.
   PairReader(const Model& model, const LocalOptions& options, std::string_view text,
              std::int64_t tokens, std::vector<int> layers);
-  ~PairReader();
 
   const std::vector<LayerHeads>& layers() const noexcept { return layers_; }
 
@@ -59,7 +58,7 @@ class PairReader {
 
  private:
   struct Loaded;
-  std::unique_ptr<Loaded> loaded_;
+  std::shared_ptr<Loaded> loaded_;
   std::vector<LayerHeads> layers_;
 };
 
