@@ -14,37 +14,24 @@ namespace mrrope::engine {
 
 namespace {
 
-// Where ggml keeps the parameters of a rotation.
-enum RopeParameter {
-  kDims = 1,
-  kMode = 2,
-  kOriginalLength = 4,
-  kBase = 5,
-  kScale = 6,
-  kExt = 7,
-  kAttention = 8,
-  kBetaFast = 9,
-  kBetaSlow = 10,
-  kSections = 11,  // four numbers
+// The parameters of a rotation, as ggml keeps them in op_params.
+struct RopeParameters {
+  std::int32_t past, dims, mode, context, original_length;
+  float base, scale, ext, attention, beta_fast, beta_slow;
+  std::int32_t sections[4];
 };
+
+RopeParameters parameters_of(const ggml_tensor* node) {
+  RopeParameters parameters;
+  std::memcpy(&parameters, node->op_params, sizeof parameters);
+  return parameters;
+}
 
 // The facts of a file are doubles, the nodes' numbers floats, some through powf and logf.
 constexpr double kThetaTolerance = 1e-4;
 
 constexpr const char* kOurName = "mrrope_factors";
 constexpr const char* kOurPositions = "mrrope_positions";
-
-int int_parameter(const ggml_tensor* node, RopeParameter which) { return node->op_params[which]; }
-
-float float_parameter(const ggml_tensor* node, RopeParameter which) {
-  float value = 0;
-  std::memcpy(&value, &node->op_params[which], sizeof value);
-  return value;
-}
-
-void set_parameter(ggml_tensor* node, RopeParameter which, float value) {
-  std::memcpy(&node->op_params[which], &value, sizeof value);
-}
 
 // ggml numbers nodes that have no name, and the numbers change from graph to graph.
 std::string name_of(const ggml_tensor* node) {
@@ -53,35 +40,35 @@ std::string name_of(const ggml_tensor* node) {
 }
 
 // As ggml assigns pairs to positions.
-std::vector<bool> fixed_pairs_of(const ggml_tensor* node) {
-  const int mode = int_parameter(node, kMode);
-  if ((mode & GGML_ROPE_TYPE_MROPE) == 0) return {};
-  const std::int32_t* s = node->op_params + kSections;
+std::vector<bool> fixed_pairs_of(const RopeParameters& p) {
+  if ((p.mode & GGML_ROPE_TYPE_MROPE) == 0) return {};
+  const std::int32_t* s = p.sections;
   const int all = s[0] + s[1] + s[2] + s[3];
-  std::vector<bool> still(std::size_t(int_parameter(node, kDims) / 2));
+  std::vector<bool> still(std::size_t(p.dims / 2));
   for (std::size_t i = 0; i < still.size(); ++i) {
     const int sector = int(i) % all;
-    still[i] = mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
-                                             : sector >= s[0] + s[1] + s[2];
+    still[i] = p.mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
+                                               : sector >= s[0] + s[1] + s[2];
   }
   return std::find(still.begin(), still.end(), true) == still.end() ? std::vector<bool>() : still;
 }
 
 Rotation read_rotation(const ggml_tensor* node) {
-  Rotation r;
-  r.name = name_of(node);
-  r.rotary_dim = int_parameter(node, kDims);
-  r.row = int(node->ne[0]);
-  r.heads = int(node->ne[1]);
-  r.mode = int_parameter(node, kMode);
-  r.original_length = int_parameter(node, kOriginalLength);
-  r.base = float_parameter(node, kBase);
-  r.scale = float_parameter(node, kScale);
-  r.ext = float_parameter(node, kExt);
-  r.attention = float_parameter(node, kAttention);
-  r.beta_fast = float_parameter(node, kBetaFast);
-  r.beta_slow = float_parameter(node, kBetaSlow);
-  r.fixed_pairs = fixed_pairs_of(node);
+  const RopeParameters p = parameters_of(node);
+  Rotation r{.name = name_of(node),
+             .rotary_dim = p.dims,
+             .row = int(node->ne[0]),
+             .heads = int(node->ne[1]),
+             .mode = p.mode,
+             .original_length = p.original_length,
+             .base = p.base,
+             .scale = p.scale,
+             .ext = p.ext,
+             .attention = p.attention,
+             .beta_fast = p.beta_fast,
+             .beta_slow = p.beta_slow,
+             .factors = {},
+             .fixed_pairs = fixed_pairs_of(p)};
   if (const ggml_tensor* factors = node->src[2]) {
     r.factors.resize(std::size_t(factors->ne[0]));
     ggml_backend_tensor_get(factors, r.factors.data(), 0, r.factors.size() * sizeof(float));
@@ -169,12 +156,14 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
   return std::move(probe.rotations);
 }
 
-bool close(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!(std::abs(a[i] - b[i]) <= kThetaTolerance * std::abs(b[i]))) return false;
+// The first pair that turns differently, or their number.
+std::size_t first_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  std::size_t i = 0;
+  while (i < a.size() && i < b.size() &&
+         std::abs(a[i] - b[i]) <= kThetaTolerance * std::abs(b[i])) {
+    ++i;
   }
-  return true;
+  return i;
 }
 
 }  // namespace
@@ -263,13 +252,9 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
     // lists of factors and the context decides which one is shown.
     const bool forgotten = facts.geometry.trained_factor.empty();
     const bool two_lists = !facts.scaling.short_factor.empty();
-    if (!forgotten && !two_lists && !close(theta_of(r), trained)) {
-      const std::vector<double> theta = theta_of(r);
-      std::size_t i = 0;
-      while (i + 1 < theta.size() &&
-             std::abs(theta[i] - trained[i]) <= kThetaTolerance * trained[i]) {
-        ++i;
-      }
+    const std::vector<double> theta = theta_of(r);
+    const std::size_t i = first_difference(theta, trained);
+    if (!forgotten && !two_lists && i < theta.size()) {
       refuse(cat("the graph turns pair ", i, " by ", theta[i], " radians per position (", r.name,
                  "), and the file's scaling gives ", trained[i]));
     }
@@ -287,7 +272,9 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
   for (std::size_t n = 0; n < rotations.size(); ++n) {
     const Rotation& r = rotations[n];
     if (!r.takes_plan) continue;
-    const bool on_top = close(theta_of(r), trained);
+    const std::vector<double> theta = theta_of(r);
+    const bool on_top =
+        theta.size() == trained.size() && first_difference(theta, trained) == theta.size();
     RotaryEdit edit;
     edit.unmodified = on_top && identity && !lists_switch;
     edit.factors.assign(std::size_t(r.row / 2), 1.0F);
@@ -313,9 +300,6 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
   }
   return setting;
 }
-
-Injector::Injector(std::vector<Rotation> rotations) : rotations_(std::move(rotations)) {}
-Injector::~Injector() = default;
 
 std::size_t Injector::add(RotarySetting setting) {
   first_slot_.push_back(settings_.empty() ? 0 : first_slot_.back() + settings_.back().edits.size());
@@ -378,11 +362,11 @@ void Injector::visit(ggml_tensor* node) {
   if (index >= rotations_.size()) return;  // finish() compares the counts
   rotated_.push_back(node);
   const Rotation& r = rotations_[index];
-  if (name_of(node) != r.name || int_parameter(node, kDims) != r.rotary_dim ||
-      node->ne[0] != r.row || float_parameter(node, kBase) != r.base) {
-    fail(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ",
-             int_parameter(node, kDims), " and base ", float_parameter(node, kBase),
-             ", and the probe saw ", r.name, " with ", r.rotary_dim, " and ", r.base));
+  RopeParameters p = parameters_of(node);
+  if (name_of(node) != r.name || p.dims != r.rotary_dim || node->ne[0] != r.row ||
+      p.base != r.base) {
+    fail(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ", p.dims, " and base ",
+             p.base, ", and the probe saw ", r.name, " with ", r.rotary_dim, " and ", r.base));
     return;
   }
   const RotarySetting& setting = settings_.at(setting_);
@@ -397,9 +381,10 @@ void Injector::visit(ggml_tensor* node) {
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
   if (edit.unmodified && !edited) return;
   node->src[2] = divisors(first_slot_[setting_] + number, edit, type);
-  set_parameter(node, kScale, edit.scale);
-  set_parameter(node, kExt, edit.ext);
-  set_parameter(node, kAttention, edit.attention);
+  p.scale = edit.scale;
+  p.ext = edit.ext;
+  p.attention = edit.attention;
+  std::memcpy(node->op_params, &p, sizeof p);
 }
 
 // A store into a known cache needs no way back to its rotation: where a batch is computed on a

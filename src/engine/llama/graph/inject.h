@@ -102,8 +102,7 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
 // context must be destroyed before this object.
 class Injector {
  public:
-  explicit Injector(std::vector<Rotation> rotations);
-  ~Injector();
+  explicit Injector(std::vector<Rotation> rotations) : rotations_(std::move(rotations)) {}
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
 
