@@ -71,20 +71,17 @@ class LocalModel final : public TimelineModel {
     std::int64_t position;
     std::size_t rung;
   };
-  // Computes chunks of different timelines, on rungs that go together and at most ubatch() tokens,
-  // numbered from the first token of the first chunk. wanted[i]: the logits that follow token i are
-  // kept: row(i) returns them until the next call. Throws Error: usage (the cache is
-  // full), failed.
+  // Computes chunks of different timelines, on rungs that go together and at most ubatch() tokens
+  // in all. wanted[i]: row(i) returns the logits that follow token i until the next call. Throws
+  // Error: usage (the cache is full), failed.
   void decode(std::span<const Chunk> chunks, std::span<const char> wanted);
   void decode(const Chunk& chunk, std::span<const char> wanted) { decode({&chunk, 1}, wanted); }
-  // Under a ladder that grows: where the last decode stored its tokens, in their order. Otherwise
-  // empty.
+  // Under a ladder that grows: where the last decode stored its tokens.
   const std::vector<std::int32_t>& cells() const noexcept { return injector_->cells(); }
   std::span<const float> row(std::size_t index) const;
 
-  // Computes tokens as above, all wanted, and the natural logarithm of the probability of
-  // targets[i] after tokens[i] into scores[i], for as many targets as there are. NaN where a logit
-  // is.
+  // The same with all wanted, and the natural logarithm of the probability of targets[i] after
+  // tokens[i] in scores[i]; NaN where a logit is.
   void decode_scored(const Chunk& chunk, std::span<const Token> targets, std::span<double> scores);
 
   // Where scores are computed: on the accelerator if the logits are there, or as told, for tests.
@@ -92,31 +89,26 @@ class LocalModel final : public TimelineModel {
   void score_on(Scoring where) noexcept { scoring_ = where; }
   Scoring scoring() const noexcept { return scoring_; }
 
-  // The longest timeline that the cache and the ladder have room for, and the refusal of a longer
-  // one: Error (usage).
+  // The longest timeline that there is room for; the others throw Error (usage).
   std::int64_t longest() const;
   void check_length(std::int64_t length) const;
-  // Throws Error (usage) where it is outside the vocabulary.
   void check_token(Token token) const;
 
-  // The ladder's: the rung in force at a length, the last length of a rung, and the turn of a
-  // timeline's keys from rung to rung. cells[p] is the cell of position p.
+  // The ladder's. turn() turns the keys of a timeline; cells[p] is the cell of position p.
   std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
   std::int64_t end_of_rung(std::size_t rung) const {
     return ladder_ ? ladder_->rungs().at(rung).length : context_length();
   }
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
-  // Without a unified cache: copies a sequence, cache included, to an empty one. Throws Error
-  // (failed).
+  // Without a unified cache: copies a sequence to an empty one; the first of the cells of a
+  // sequence, which lie in the order of its positions.
   void copy_sequence(llama_seq_id from, llama_seq_id to);
-  // Without a unified cache: the first of the cells of a sequence, which lie in the order of its
-  // positions.
   std::int32_t first_cell(llama_seq_id sequence) const {
     return sequence * std::int32_t(llama_n_ctx_seq(context_.get()));
   }
-  // Gives a sequence copies of its own of keys and values that it shares; cells[p] is the cell of
-  // position p. Returns the new cells, or nothing where there is no room or where layers would keep
-  // a token in different cells: the sequence may then be empty and has to be computed again.
+  // Gives a sequence copies of its own of what it shares. Returns the new cells, or nothing where
+  // there is no room or where layers would keep a token in different cells: the sequence may then
+  // be empty and has to be computed again.
   std::optional<std::vector<std::int32_t>> copy_cells(llama_seq_id sequence,
                                                       std::span<const std::int32_t> cells);
   bool unified() const noexcept { return options_.unified; }
@@ -138,17 +130,15 @@ class LocalModel final : public TimelineModel {
  private:
   void decode_together(std::span<const Reading> readings, std::span<const Chunk> chunks,
                        std::span<const std::size_t> members, const LogitObserver& observer);
-  // Finds out where keys are stored, with one token. Throws Error (unsupported).
+  // Finds out where keys are stored, with one token.
   void find_keys();
-  // Throws Error (unsupported) where a model cannot have a near part.
   void check_near(const Ladder& ladder) const;
   // The injector's setting: of a ladder with a near part one for all rungs, since new tokens are
   // near.
   std::size_t setting_of(std::size_t rung) const { return far_.empty() ? rung : 0; }
   KeyState key_state(std::size_t rung) const;
 
-  // Called with the computed logits inside a decode; whether the probabilities could be computed
-  // where they are.
+  // Inside a decode: whether the probabilities could be computed where the logits are.
   bool score_in_place(ggml_tensor* logits, std::span<const Token> targets);
   void score_on_host(std::span<const Token> targets, std::span<double> scores);
 
@@ -205,8 +195,8 @@ class LocalTimeline final : public Timeline {
   std::vector<Token> tokens() const override { return tokens_; }
   void save(const std::filesystem::path& path) const override;
 
-  // For a decode of several timelines (LocalModel::read_together): puts the keys on the rung of the
-  // next token and says what to compute. The tokens must end on the rung they begin on.
+  // For read_together(): puts the keys on the rung of the next token and says what to compute. The
+  // tokens must end on the rung they begin on.
   LocalModel::Chunk begin_shared(std::span<const Token> tokens);
   // After a decode: the tokens are part of the timeline.
   void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
@@ -221,8 +211,8 @@ class LocalTimeline final : public Timeline {
     std::size_t rung = 0;
   };
 
-  // Decodes one chunk; its last token is always wanted, since not every architecture runs without
-  // any (chameleon). first: the index of the chunk's first token within the append.
+  // Decodes one chunk, which begins with token `first` of the append; its last token is always
+  // wanted, since not every architecture runs without any (chameleon).
   using Compute = std::function<void(std::size_t first, const LocalModel::Chunk& chunk)>;
 
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
@@ -234,15 +224,12 @@ class LocalTimeline final : public Timeline {
   void leave_shared_keys();
   // Where its tokens lie if libllama has put them into the first cells, in order.
   void number_cells(std::size_t count);
-  // After a failed decode: the cache may hold some of its tokens, the timeline does not.
-  void drop_unkept();
-  // Computes the timeline again if the cache does not hold it.
-  void catch_up();
+  void drop_unkept();  // after a failed decode: what the cache may hold of it
+  void catch_up();     // computes the timeline again if the cache does not hold it
   // Replaces what the timeline holds. If that fails it has these tokens, and catch_up() tries
   // again.
   void read_again(std::vector<Token> tokens);
-  // Empties the timeline, cache included.
-  void forget();
+  void forget();  // all, cache included
   // Makes last_logits_ those that follow the last token, computing it again if need be.
   void ensure_logits();
   // For load(): why libllama would abort, or take what cannot be.
