@@ -204,26 +204,23 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
     llama_sampler_chain_add(chain_->samplers.get(), step);
   };
   chain_->plain = plain;
-  if (!plain) {
-    const auto bias = biases(sampling, model);
-    if (!bias.empty()) {
-      add(llama_sampler_init_logit_bias(model.vocabulary(), std::int32_t(bias.size()),
-                                        bias.data()));
-    }
-    if (has_penalties(sampling)) {
-      chain_->counted = sampling.repeat_last_n;
-      add(llama_sampler_init_penalties(
-          model.vocabulary(), sampling.repeat_last_n, float(sampling.repeat_penalty),
-          float(sampling.frequency_penalty), float(sampling.presence_penalty)));
-    }
-    if (!sampling.grammar.text.empty()) {
-      chain_->grammar = std::make_unique<Constraint>(sampling.grammar, model);
-    }
+  const auto bias = biases(sampling, model);
+  if (!bias.empty()) {
+    add(llama_sampler_init_logit_bias(model.vocabulary(), std::int32_t(bias.size()), bias.data()));
+  }
+  if (has_penalties(sampling)) {
+    chain_->counted = sampling.repeat_last_n;
+    add(llama_sampler_init_penalties(
+        model.vocabulary(), sampling.repeat_last_n, float(sampling.repeat_penalty),
+        float(sampling.frequency_penalty), float(sampling.presence_penalty)));
+  }
+  if (!sampling.grammar.text.empty()) {
+    chain_->grammar = std::make_unique<Constraint>(sampling.grammar, model);
   }
   if (!random) {
     add(llama_sampler_init_greedy());
     chain_->only_bans = sampling.typical_p >= 1 && !has_penalties(sampling) && !chain_->grammar;
-    for (const llama_logit_bias& b : biases(sampling, model)) {
+    for (const llama_logit_bias& b : bias) {
       chain_->only_bans = chain_->only_bans && b.bias == -std::numeric_limits<float>::infinity();
       chain_->banned.push_back(b.token);
     }

@@ -242,27 +242,19 @@ void LocalModel::copy_sequence(llama_seq_id from, llama_seq_id to) {
   }
 }
 
-// libllama does not say where it puts a restored sequence. So the keys are saved with their numbers
-// in place of their content, and found by them.
 std::optional<std::vector<std::int32_t>> LocalModel::copy_cells(
     llama_seq_id sequence, std::span<const std::int32_t> cells) {
-  llama_synchronize(context_.get());
-  std::vector<CellRows> rows;
-  for (const KeyCache& cache : turner_->caches()) rows.emplace_back(cache.tensor, cells);
-  std::vector<std::uint8_t> state(llama_state_seq_get_size(context_.get(), sequence));
-  for (CellRows& r : rows) r.mark();
-  const std::size_t written =
-      llama_state_seq_get_data(context_.get(), state.data(), state.size(), sequence);
-  for (const CellRows& r : rows) r.put(cells);
-  if (written == 0 ||
-      llama_state_seq_set_data(context_.get(), state.data(), written, sequence) == 0)
-    return std::nullopt;
-  std::optional<std::vector<std::int32_t>> found = rows.front().find();
-  for (const CellRows& r : rows) {
-    if (!found || !r.marked_at(*found)) return std::nullopt;
-    r.put(*found);
-  }
-  return found;
+  llama_context* const context = context_.get();
+  llama_synchronize(context);
+  std::vector<std::uint8_t> state(llama_state_seq_get_size(context, sequence));
+  std::size_t written = 0;
+  const auto save = [&] {
+    written = llama_state_seq_get_data(context, state.data(), state.size(), sequence);
+    return written > 0;
+  };
+  return cells_after(turner_->caches(), cells, save, [&] {
+    return llama_state_seq_set_data(context, state.data(), written, sequence) > 0;
+  });
 }
 
 std::string LocalModel::description() const {

@@ -17,6 +17,16 @@
 
 namespace mrrope::engine {
 
+// A model whose queries and keys are read, and what it reads.
+struct OpenedModel {
+  const Model facts;
+  LlamaPtr<llama_model> model;
+  llama_context_params params;  // one sequence of as many tokens
+  std::vector<Token> text;      // with BOS
+  std::vector<Rotation> rotations;
+  std::vector<int> layers;
+};
+
 namespace {
 
 // Layers with a query and a key that follow plans, in ascending order.
@@ -54,23 +64,16 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
   return wanted;
 }
 
-// A model whose queries and keys are read, and what it reads.
-struct Opened {
-  LlamaPtr<llama_model> model;
-  llama_context_params params;  // one sequence of as many tokens
-  std::vector<Token> text;      // with BOS
-  std::vector<Rotation> rotations;
-  std::vector<int> layers;
-};
 // Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
-Opened open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
-                    std::string_view text, std::int64_t tokens, std::vector<int> layers) {
+OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
+                         std::string_view text, std::int64_t tokens, std::vector<int> layers) {
   if (model.format != "gguf") {
     throw Error(ErrorKind::unsupported, cat(model.path.string(), " is not a GGUF file"),
                 "give a GGUF file: the figure runs the model");
   }
-  Opened out{
-      load_model(model.files, options.gpu_layers), context_params(options, tokens), {}, {}, {}};
+  OpenedModel out{
+      model, load_model(model.files, options.gpu_layers), context_params(options, tokens), {}, {},
+      {}};
   out.text = first_tokens(out.model.get(), model.path.filename().string(), text, tokens);
   out.params.n_seq_max = 1;
   out.params.swa_full = whole_windows;
@@ -174,7 +177,7 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
                 "give --length from 2 to 65536");
   }
   options.ubatch = int(tokens);
-  Opened opened = open_to_read(model, options, true, text, tokens, std::move(layers));
+  OpenedModel opened = open_to_read(model, options, true, text, tokens, std::move(layers));
   std::map<int, CapturedLayer> captured;
   Watch watch;
   for (const Rotation& r : opened.rotations) {
@@ -231,20 +234,15 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
   return capture;
 }
 
-struct PairReader::Loaded : Opened {
-  Model facts;
-};
-
 PairReader::PairReader(const Model& model, const LocalOptions& given, std::string_view text,
                        std::int64_t tokens, std::vector<int> layers) {
   LocalOptions options = given;
   options.context = tokens;
   options.timelines = 1;
   prepare(model, options);
-  loaded_.reset(new Loaded{
-      open_to_read(model, options, keeps_windows_whole(options), text, tokens, std::move(layers)),
-      model});
-  const Loaded& loaded = *loaded_;
+  opened_ = std::make_shared<OpenedModel>(
+      open_to_read(model, options, keeps_windows_whole(options), text, tokens, std::move(layers)));
+  const OpenedModel& loaded = *opened_;
   for (const int layer : loaded.layers) {
     const Rotation& q = loaded.rotations[rotation_of(loaded.rotations, layer, true)];
     const Rotation& k = loaded.rotations[rotation_of(loaded.rotations, layer, false)];
@@ -260,7 +258,7 @@ PairReader::PairReader(const Model& model, const LocalOptions& given, std::strin
 
 std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const PairPlace> places,
                                           std::int64_t tokens) {
-  Loaded& loaded = *loaded_;
+  OpenedModel& loaded = *opened_;
   check_made_for(plan.geometry(), loaded.facts);
   Injector injector(loaded.rotations);
   injector.add(make_setting(loaded.rotations, plan, !loaded.facts.scaling.short_factor.empty()));

@@ -38,6 +38,8 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
 Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers);
 
+struct OpenedModel;
+
 // Rotated queries and keys of a model that runs under a plan, at chosen places of a long text. The
 // text is read in ubatches, and only the chosen vectors are kept: beyond the cache of the context,
 // memory does not depend on the length.
@@ -55,8 +57,7 @@ class PairReader {
                                 std::int64_t tokens);
 
  private:
-  struct Loaded;
-  std::shared_ptr<Loaded> loaded_;
+  std::shared_ptr<OpenedModel> opened_;
   std::vector<LayerHeads> layers_;
 };
 

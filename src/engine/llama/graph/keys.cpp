@@ -80,17 +80,20 @@ void for_each_batch(const KeyCache& cache, int head_dim, std::span<const std::in
   });
 }
 
-void read_rows(const ggml_tensor* cache, std::size_t row, std::span<const std::int32_t> cells,
-               std::uint8_t* out) {
+std::vector<std::uint8_t> read_rows(const ggml_tensor* cache, std::span<const std::int32_t> cells) {
+  const std::size_t row = cache->nb[1];
+  std::vector<std::uint8_t> rows(cells.size() * row);
   each_run(cells, [&](std::size_t cell, std::size_t index, std::size_t count) {
-    ggml_backend_tensor_get(cache, out + index * row, cell * row, count * row);
+    ggml_backend_tensor_get(cache, rows.data() + index * row, cell * row, count * row);
   });
+  return rows;
 }
 
-void write_rows(ggml_tensor* cache, std::size_t row, std::span<const std::int32_t> cells,
-                const std::uint8_t* in) {
+void write_rows(ggml_tensor* cache, std::span<const std::int32_t> cells,
+                const std::vector<std::uint8_t>& rows) {
+  const std::size_t row = cache->nb[1];
   each_run(cells, [&](std::size_t cell, std::size_t index, std::size_t count) {
-    ggml_backend_tensor_set(cache, in + index * row, cell * row, count * row);
+    ggml_backend_tensor_set(cache, rows.data() + index * row, cell * row, count * row);
   });
 }
 
@@ -454,45 +457,34 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
   }
 }
 
-CellRows::CellRows(ggml_tensor* cache, std::span<const std::int32_t> cells)
-    : cache_(cache),
-      cells_(cells.begin(), cells.end()),
-      row_(cache->nb[1]),
-      rows_(cells.size() * cache->nb[1]) {
-  read_rows(cache_, row_, cells_, rows_.data());
-}
+namespace {
 
 // Per row: its number, then the filler.
-std::vector<std::uint8_t> CellRows::marks() const {
-  std::vector<std::uint8_t> all(rows_.size(), kFiller);
-  for (std::uint32_t i = 0; i < cells_.size(); ++i) {
-    std::memcpy(all.data() + i * row_, &i, std::min(sizeof i, row_));
+std::vector<std::uint8_t> marks_of(std::size_t count, std::size_t row) {
+  std::vector<std::uint8_t> all(count * row, kFiller);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::memcpy(all.data() + i * row, &i, std::min(sizeof i, row));
   }
   return all;
 }
 
-void CellRows::mark() { write_rows(cache_, row_, cells_, marks().data()); }
-
-void CellRows::put(std::span<const std::int32_t> cells) const {
-  write_rows(cache_, row_, cells, rows_.data());
-}
-
-std::optional<std::vector<std::int32_t>> CellRows::find() const {
+// The cells that hold the marks, in their order; nothing unless each is in one cell.
+std::optional<std::vector<std::int32_t>> find_marks(const ggml_tensor* cache, std::size_t wanted) {
   constexpr std::size_t kAtOnce = 1 << 24;  // bytes
-  const std::vector<std::uint8_t> wanted = marks();
-  std::vector<std::int32_t> found(cells_.size(), -1);
-  const auto total = std::size_t(ggml_nrows(cache_));
-  const std::size_t step = std::max<std::size_t>(1, kAtOnce / row_);
+  const std::size_t row = cache->nb[1];
+  const std::vector<std::uint8_t> marks = marks_of(wanted, row);
+  std::vector<std::int32_t> found(wanted, -1);
+  const auto total = std::size_t(ggml_nrows(cache));
+  const std::size_t step = std::max<std::size_t>(1, kAtOnce / row);
   std::vector<std::uint8_t> part;
   for (std::size_t first = 0; first < total; first += step) {
-    const std::size_t count = std::min(step, total - first);
-    part.resize(count * row_);
-    ggml_backend_tensor_get(cache_, part.data(), first * row_, part.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint8_t* row = part.data() + i * row_;
+    part.resize(std::min(step, total - first) * row);
+    ggml_backend_tensor_get(cache, part.data(), first * row, part.size());
+    for (std::size_t i = 0; i < part.size() / row; ++i) {
       std::uint32_t number = 0;
-      std::memcpy(&number, row, std::min(sizeof number, row_));
-      if (number >= cells_.size() || std::memcmp(row, wanted.data() + number * row_, row_) != 0) {
+      std::memcpy(&number, part.data() + i * row, std::min(sizeof number, row));
+      if (number >= wanted ||
+          std::memcmp(part.data() + i * row, marks.data() + number * row, row) != 0) {
         continue;
       }
       if (found[number] >= 0) return std::nullopt;
@@ -503,10 +495,29 @@ std::optional<std::vector<std::int32_t>> CellRows::find() const {
   return found;
 }
 
-bool CellRows::marked_at(std::span<const std::int32_t> cells) const {
-  std::vector<std::uint8_t> there(cells.size() * row_);
-  read_rows(cache_, row_, cells, there.data());
-  return there == marks();
+}  // namespace
+
+std::optional<std::vector<std::int32_t>> cells_after(const std::vector<KeyCache>& caches,
+                                                     std::span<const std::int32_t> cells,
+                                                     const std::function<bool()>& save,
+                                                     const std::function<bool()>& restore) {
+  std::vector<std::vector<std::uint8_t>> rows;  // per cache, while marks take their place
+  for (const KeyCache& cache : caches) {
+    rows.push_back(read_rows(cache.tensor, cells));
+    write_rows(cache.tensor, cells, marks_of(cells.size(), cache.tensor->nb[1]));
+  }
+  const bool saved = save();
+  for (std::size_t i = 0; i < caches.size(); ++i) write_rows(caches[i].tensor, cells, rows[i]);
+  if (!saved || !restore()) return std::nullopt;
+  const auto found = find_marks(caches.front().tensor, cells.size());
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    ggml_tensor* const cache = caches[i].tensor;
+    if (!found || read_rows(cache, *found) != marks_of(found->size(), cache->nb[1])) {
+      return std::nullopt;
+    }
+    write_rows(cache, *found, rows[i]);
+  }
+  return found;
 }
 
 }  // namespace mrrope::engine

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -122,29 +123,12 @@ class KeyTurner {
   std::optional<Workers> workers_;  // where keys are turned in host memory
 };
 
-// Some rows of one cache, kept here while numbers take their place there.
-class CellRows {
- public:
-  // Reads the rows of these cells.
-  CellRows(ggml_tensor* cache, std::span<const std::int32_t> cells);
-
-  // Writes a number into each of the cells.
-  void mark();
-  // Writes the rows into cells, in their order.
-  void put(std::span<const std::int32_t> cells) const;
-
-  // The cells that hold the numbers, in their order; nothing unless each is in one cell.
-  std::optional<std::vector<std::int32_t>> find() const;
-  // Whether they hold the numbers in their order.
-  bool marked_at(std::span<const std::int32_t> cells) const;
-
- private:
-  std::vector<std::uint8_t> marks() const;
-
-  ggml_tensor* cache_;
-  std::vector<std::int32_t> cells_;
-  std::size_t row_;
-  std::vector<std::uint8_t> rows_;
-};
+// Where libllama puts a sequence that it restores, which it does not say: the keys are saved with
+// their numbers in place of their content, and found by them. cells[p] is the cell of position p.
+// Nothing where one of the two fails, or where layers keep a token in different cells.
+std::optional<std::vector<std::int32_t>> cells_after(const std::vector<KeyCache>& caches,
+                                                     std::span<const std::int32_t> cells,
+                                                     const std::function<bool()>& save,
+                                                     const std::function<bool()>& restore);
 
 }  // namespace mrrope::engine
