@@ -310,12 +310,15 @@ std::size_t Injector::add(RotarySetting setting) {
 void Injector::clear() {
   settings_.clear();
   first_slot_.clear();
-  for (auto& entry : divisors_) entry.second.current = 0;
+  for (auto& entry : inputs_) entry.second.version = 0;
 }
 
 void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions, bool shifted) {
   setting_ = setting;
-  batch_positions_.assign(positions.begin(), positions.end());
+  // Of M-RoPE's four positions the last one is 0 for text.
+  tokens_ = positions.size();
+  positions_.assign(4 * tokens_, 0);
+  for (std::size_t i = 0; i < 3 * tokens_; ++i) positions_[i] = positions[i % tokens_];
   shifted_ = shifted;
   ++decodes_;
   seen_ = 0;
@@ -329,10 +332,8 @@ void Injector::finish() {
   if (failure_.empty() && seen_ != rotations_.size()) {
     failure_ = cat("a decode showed ", seen_, " rotations, the probe ", rotations_.size());
   }
-  if (failure_.empty() && watching_ && !key_caches_.empty() &&
-      cells_.size() != batch_positions_.size()) {
-    failure_ = cat("a decode of ", batch_positions_.size(), " tokens stored keys in ",
-                   cells_.size(), " cells");
+  if (failure_.empty() && watching_ && !key_caches_.empty() && cells_.size() != tokens_) {
+    failure_ = cat("a decode of ", tokens_, " tokens stored keys in ", cells_.size(), " cells");
   }
   if (!failure_.empty()) throw Error(ErrorKind::failed, "the plan was not applied: " + failure_);
 }
@@ -376,11 +377,17 @@ void Injector::visit(ggml_tensor* node) {
   const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer_of(node));
   const bool moved = std::strcmp(node->src[1]->name, kOurPositions) == 0;
   if (shifted_ || moved) {
-    node->src[1] = positions(std::size_t(node->src[1]->ne[0]), type);
+    const auto count = std::size_t(node->src[1]->ne[0]);
+    if (count != tokens_ && count != positions_.size()) {
+      throw Error(ErrorKind::unsupported,
+                  cat("a rotation has ", count, " positions for ", tokens_, " tokens"));
+    }
+    node->src[1] = input(kNoEdit, GGML_TYPE_I32, positions_.data(), count, decodes_, type);
   }
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
   if (edit.unmodified && !edited) return;
-  node->src[2] = divisors(first_slot_[setting_] + number, edit, type);
+  node->src[2] = input(first_slot_[setting_] + number, GGML_TYPE_F32, edit.factors.data(),
+                       edit.factors.size(), 1, type);
   p.scale = edit.scale;
   p.ext = edit.ext;
   p.attention = edit.attention;
@@ -434,45 +441,19 @@ void Injector::visit_store(const ggml_tensor* node) {
   key_caches_.push_back(std::move(found));
 }
 
-void Injector::DeviceInput::allocate(ggml_type kind, std::size_t count, const char* name,
-                                     ggml_backend_buffer_type_t type) {
-  if (tensor != nullptr) return;
-  context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
-  ggml_tensor* made = ggml_new_tensor_1d(context.get(), kind, std::int64_t(count));
-  ggml_set_name(made, name);
-  buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(context.get(), type));
-  if (!buffer) throw Error(ErrorKind::out_of_memory, "no memory for the inputs of a rotation");
-  tensor = made;
-}
-
-ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t type) {
-  constexpr std::size_t kPositions = 4;  // of M-RoPE; for text the last one is 0
-  const std::size_t tokens = batch_positions_.size();
-  if (count != tokens && count != kPositions * tokens) {
-    throw Error(ErrorKind::unsupported,
-                cat("a rotation has ", count, " positions for ", tokens, " tokens"));
+ggml_tensor* Injector::input(std::size_t slot, ggml_type kind, const void* values,
+                             std::size_t count, std::size_t version,
+                             ggml_backend_buffer_type_t type) {
+  DeviceInput& d = inputs_[{slot, count, type}];
+  if (!d.buffer) {
+    d.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+    d.tensor = ggml_new_tensor_1d(d.context.get(), kind, std::int64_t(count));
+    ggml_set_name(d.tensor, kind == GGML_TYPE_I32 ? kOurPositions : kOurName);
+    d.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(d.context.get(), type));
+    if (!d.buffer) throw Error(ErrorKind::out_of_memory, "no memory for the inputs of a rotation");
   }
-  DeviceInput& p = positions_[{count, type}];
-  p.allocate(GGML_TYPE_I32, count, kOurPositions, type);
-  if (p.current != decodes_) {
-    std::vector<std::int32_t> values(count, 0);
-    const std::size_t sections = count == tokens ? 1 : kPositions - 1;
-    for (std::size_t i = 0; i < sections * tokens; ++i) {
-      values[i] = batch_positions_[i % tokens];
-    }
-    ggml_backend_tensor_set(p.tensor, values.data(), 0, count * sizeof(std::int32_t));
-    p.current = decodes_;
-  }
-  return p.tensor;
-}
-
-ggml_tensor* Injector::divisors(std::size_t slot, const RotaryEdit& edit,
-                                ggml_backend_buffer_type_t type) {
-  DeviceInput& d = divisors_[{slot, edit.factors.size(), type}];
-  d.allocate(GGML_TYPE_F32, edit.factors.size(), kOurName, type);
-  if (d.current == 0) {
-    ggml_backend_tensor_set(d.tensor, edit.factors.data(), 0, edit.factors.size() * sizeof(float));
-    d.current = 1;
+  if (std::exchange(d.version, version) != version) {
+    ggml_backend_tensor_set(d.tensor, values, 0, ggml_nbytes(d.tensor));
   }
   return d.tensor;
 }

@@ -138,28 +138,24 @@ class Injector {
     LlamaPtr<ggml_context> context;
     LlamaPtr<ggml_backend_buffer> buffer;
     ggml_tensor* tensor = nullptr;
-    // Divisors: not 0 if they are those of the present settings. Positions: of which decode.
-    std::size_t current = 0;
-
-    // Throws Error (out_of_memory).
-    void allocate(ggml_type kind, std::size_t count, const char* name,
-                  ggml_backend_buffer_type_t type);
+    std::size_t version = 0;  // of its content; 0: none
   };
 
   void visit(ggml_tensor* node);
-  ggml_tensor* positions(std::size_t count, ggml_backend_buffer_type_t type);
   void visit_store(const ggml_tensor* node);
-  ggml_tensor* divisors(std::size_t slot, const RotaryEdit& edit, ggml_backend_buffer_type_t type);
+  // Throws Error (out_of_memory).
+  ggml_tensor* input(std::size_t slot, ggml_type kind, const void* values, std::size_t count,
+                     std::size_t version, ggml_backend_buffer_type_t type);
   void fail(std::string message);
 
   std::vector<Rotation> rotations_;
   std::vector<RotarySetting> settings_;
   std::vector<std::size_t> first_slot_;  // per setting: the edits of all settings are numbered
-  // By slot, count and the kind of memory that a node lives in. Never freed before this object:
-  // graphs that libllama reuses may still point there.
-  std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, DeviceInput> divisors_;
-  std::map<std::pair<std::size_t, ggml_backend_buffer_type_t>, DeviceInput> positions_;
-  std::vector<std::int32_t> batch_positions_;
+  // By slot (kNoEdit: positions), count and the kind of memory that a node lives in. Never freed
+  // before this object: graphs that libllama reuses may still point there.
+  std::map<std::tuple<std::size_t, std::size_t, ggml_backend_buffer_type_t>, DeviceInput> inputs_;
+  std::size_t tokens_ = 0;  // of this decode
+  std::vector<std::int32_t> positions_;
   bool shifted_ = false;
   std::size_t decodes_ = 0;
   std::size_t setting_ = 0;
