@@ -81,8 +81,8 @@ class ChatRenderer {
   ChatRenderer(const ChatRenderer&) = delete;
   ChatRenderer& operator=(const ChatRenderer&) = delete;
 
-  // All may be called from any thread; a few work at a time, and the rest wait in queue. All throw
-  // Error: failed, out_of_memory (no process can be started), interrupted (see GiveUp); ChatBusy.
+  // From any thread; a few work at a time, and the rest wait. All throw Error: failed,
+  // out_of_memory (no process can be started), interrupted (see GiveUp); ChatBusy.
   using Limit = std::chrono::milliseconds;
   // Called a few times per second while the request waits. It may throw; true gives up.
   using GiveUp = std::function<bool()>;
@@ -140,8 +140,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChatPrompt, prompt, grammar, lazy, trigger_wo
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ToolCall, id, name, arguments)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ParsedAnswer, content, reasoning, calls)
 
-// May crash, hang or run out of memory: for workers only. A request is its kind and what that
-// needs; the answer is one string. Throws std::exception.
+// For workers only. A request is its kind and what that needs. Throws std::exception.
 //   render: source, bos, eos, whether to remove BOS; then role and content by turns -> the prompt
 //   prepare: source, bos, eos, whether to remove BOS; ChatInputs as JSON, with `parallel`
 //     if that is given -> ChatPrompt as JSON
@@ -150,8 +149,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ParsedAnswer, content, reasoning, calls)
 //   schema: JSON schema -> GBNF
 std::string do_chat_work(const std::vector<std::string>& request);
 
-// The reply to prepare or parse. A worker has run an untrusted program, so its reply need not be
-// what it should: throws Error (failed).
+// A worker has run an untrusted program, so its reply need not be JSON: throws Error (failed).
 template <typename Result>
 Result read_reply(const std::string& reply) {
   try {

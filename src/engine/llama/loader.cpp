@@ -79,13 +79,8 @@ constexpr std::uint64_t kCapabilities = 24;
 constexpr std::uint64_t kReply = 4 + kCapabilities;  // version (3 bytes), padding, capabilities
 
 struct Socket {
-  explicit Socket(int opened) : number(opened) {}
-  ~Socket() {
-    if (number >= 0) ::close(number);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
   const int number;
+  ~Socket() { ::close(number); }
 };
 
 void check_server(const std::string& name, const std::string& host, const std::string& port) {
@@ -100,7 +95,7 @@ void check_server(const std::string& name, const std::string& host, const std::s
     throw unreachable();
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
-  const Socket socket(::socket(found->ai_family, found->ai_socktype, found->ai_protocol));
+  const Socket socket{::socket(found->ai_family, found->ai_socktype, found->ai_protocol)};
   if (socket.number < 0) throw unreachable();
   ::setsockopt(socket.number, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   // connect() obeys this one, too.

@@ -51,8 +51,7 @@ struct RemoteOptions {
 // model, no tokenizer), unsupported, failed (no connection).
 std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options);
 
-// Replies of OpenAI-compatible servers, read strictly: llama-server, vLLM, SGLang, mrrope serve. A
-// reply of another shape is an Error (corrupt); every type and range is checked.
+// ---- Replies of such servers, read strictly. One of another shape is an Error (corrupt).
 
 struct RemoteModelInfo {
   std::string name;

@@ -41,8 +41,6 @@ void check_fits_memory(const Model& model, const LocalOptions& options);
 // are f32 in every file.
 nlohmann::ordered_json precision_of(const Model& model, const LocalOptions& options);
 
-// How long a model takes to read a text, from a short measurement.
-
 // How fast a model reads: seconds for a token at the start of a text, and what every token before
 // it adds.
 struct ReadingSpeed {

@@ -2,11 +2,9 @@
 // A plan written into the graphs of an unpatched libllama, through the callback that its scheduler
 // makes before it computes a node.
 //
-// Beyond the API this relies on: every rotation is a node with op ROPE whose op_params hold, from
-// index 1 on, n_dims, mode, -, n_ctx_orig, freq_base, freq_scale, ext_factor, attn_factor,
-// beta_fast, beta_slow, and whose src[2] holds the divisors of theta; the callback sees the nodes
-// of a graph in one fixed order. probe_rotations() and every decode check what can be checked of
-// it.
+// Beyond the API this relies on: every rotation is a node with op ROPE, whose op_params are as in
+// inject.cpp and whose src[2] holds the divisors of theta; the callback sees the nodes of a graph
+// in one fixed order. probe_rotations() and every decode check what can be checked of it.
 #pragma once
 
 #include <cmath>
@@ -58,10 +56,9 @@ inline double bare_theta(const Rotation& r, int pair) {
 // Radians per position of every pair, as the node computes them.
 std::vector<double> theta_of(const Rotation& rotation);
 
-// All rotations in the order of the graph, from two short contexts: one unmodified, one with
-// another frequency scale; otherwise like the context that plans will be applied to, since flash
-// attention and the cache's types change some graphs. Throws Error (unsupported) where the nodes
-// are not what we rely on.
+// All rotations in the order of the graph, from two short contexts, one with another frequency
+// scale; otherwise like the context that plans will be applied to, since flash attention and the
+// cache's types change some graphs. Throws Error (unsupported) where nodes are not as above.
 std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_params& like);
 
 // Compares what the graph does with the facts of the file: how many rotations follow and how many

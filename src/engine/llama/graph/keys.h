@@ -44,8 +44,8 @@ struct KeyState {
 
 // Where one layer's rotated keys go.
 struct KeyCache {
-  ggml_tensor* tensor =
-      nullptr;               // [heads * row, cells], or as many of these as there are timelines
+  // [heads * row, cells], or as many of these as there are timelines.
+  ggml_tensor* tensor = nullptr;
   std::size_t rotation = 0;  // whose result is stored
   int heads = 0;
   // Not empty: keys are multiplied by this square, symmetric and orthogonal matrix before they are
