@@ -16,12 +16,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -227,116 +232,135 @@ Strings head(const char* kind, const ChatTemplate& chat) {
   return {kind, chat.source, chat.bos, chat.eos, chat.add_bos ? "1" : "0"};
 }
 
+// Where requests wait for a worker, first come, first served.
+struct WorkQueue {
+  int free;  // workers
+  std::size_t max_waiting;
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
+  std::set<std::uint64_t> waiting = {};
+  std::uint64_t last = 0;
+
+  void enter(const ChatRenderer::GiveUp& give_up) {
+    std::unique_lock lock(mutex);
+    if (waiting.size() >= max_waiting) {
+      throw ChatBusy(
+          ErrorKind::failed,
+          cat(waiting.size(), " chats, schemas and grammars are waiting: try again later"));
+    }
+    const std::uint64_t own = ++last;
+    waiting.insert(own);
+    const Finally leave_line{[&] {
+      waiting.erase(own);
+      changed.notify_all();
+    }};
+    const auto is_next = [&] { return free > 0 && *waiting.begin() == own; };
+    while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
+      if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
+    }
+    --free;
+  }
+
+  void leave() {
+    const std::lock_guard lock(mutex);
+    ++free;
+    changed.notify_all();
+  }
+};
+
 }  // namespace
 
-ChatRenderer::ChatRenderer() { start_fork_server(); }
+struct ChatRenderer::State {
+  // What clients send takes its time; answers that are being written must not wait for it.
+  WorkQueue requests{.free = 3, .max_waiting = 128};
+  WorkQueue answers{.free = 2, .max_waiting = std::numeric_limits<std::size_t>::max()};
+  std::mutex mutex;
+  int socket = -1;
+  pid_t server = -1;  // the fork server
 
-ChatRenderer::~ChatRenderer() { end_fork_server(); }
+  State() { start_fork_server(); }
+  ~State() { end_fork_server(); }
 
-// Later, when the first fork server was killed, this process is large and has threads: the new one
-// then holds on to the memory of that moment, which costs a copy of each page that changes.
-void ChatRenderer::start_fork_server() {
-  int pair[2];
-  open_pair(pair);
-  fork_server_ = ::fork();
-  if (fork_server_ == 0) {
-    ::close(pair[0]);
-    serve_forks(pair[1]);
-  }
-  const int error = errno;
-  ::close(pair[1]);
-  socket_ = pair[0];
-  if (fork_server_ < 0) fail("process", std::strerror(error));
-}
-
-void ChatRenderer::end_fork_server() {
-  ::close(socket_);
-  if (fork_server_ > 0) ::waitpid(fork_server_, nullptr, 0);
-  fork_server_ = socket_ = -1;
-}
-
-// A socket to a new worker, and its fork server.
-std::pair<int, pid_t> ChatRenderer::start_worker(Limit limit) {
-  int pair[2];
-  open_pair(pair);
-  const Finally close{[&] {
-    ::close(pair[0]);
-    ::close(pair[1]);
-  }};
-  const std::lock_guard lock(fork_mutex_);
-  WorkerStart start{pair[1], limit.count()};
-  if (!pass_start(socket_, start, true)) {
-    if (fork_server_ > 0) ::kill(fork_server_, SIGKILL);  // it is dead, or stuck
-    end_fork_server();
-    start_fork_server();
-    pass_start(socket_, start, true);
-  }
-  return {std::exchange(pair[0], -1), fork_server_};
-}
-
-// Whether this fork server is gone, so that it may never have made the worker.
-bool ChatRenderer::died(pid_t fork_server) {
-  const std::lock_guard lock(fork_mutex_);
-  pollfd wait{socket_, 0, 0};
-  return fork_server_ != fork_server || ::poll(&wait, 1, 0) > 0;
-}
-
-void ChatRenderer::WorkQueue::enter(const GiveUp& give_up) {
-  std::unique_lock lock(mutex);
-  if (waiting.size() >= max_waiting) {
-    throw ChatBusy(
-        ErrorKind::failed,
-        cat(waiting.size(), " chats, schemas and grammars are waiting: try again later"));
-  }
-  const std::uint64_t own = ++last;
-  waiting.insert(own);
-  const Finally leave_line{[&] {
-    waiting.erase(own);
-    changed.notify_all();
-  }};
-  const auto is_next = [&] { return free > 0 && *waiting.begin() == own; };
-  while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
-    if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
-  }
-  --free;
-}
-
-void ChatRenderer::WorkQueue::leave() {
-  const std::lock_guard lock(mutex);
-  ++free;
-  changed.notify_all();
-}
-
-std::string ChatRenderer::run(WorkQueue& queue, const Strings& request, Limit limit,
-                              const GiveUp& give_up) {
-  std::string packed;
-  json::to_msgpack(request, packed);
-  if (packed.size() > kMaxMessageBytes) {
-    throw Error(ErrorKind::failed, cat("the messages have ", packed.size(), " bytes, at most ",
-                                       kMaxMessageBytes, " are allowed"));
-  }
-  queue.enter(give_up);
-  const Finally leave{[&] { queue.leave(); }};
-  for (int attempt = 1;; ++attempt) {
-    const auto began = Clock::now();
-    const auto [fd, fork_server] = start_worker(limit);
-    const Finally close{[fd = fd] { ::close(fd); }};
-    const auto deadline = began + limit + kKillTimeout;
-    std::optional<std::string> reply;
-    if (send(fd, packed, deadline)) reply = receive(fd, deadline);
-    if (!reply || reply->empty()) {
-      if (died(fork_server) && attempt == 1) continue;
-      throw Error(ErrorKind::failed, Clock::now() - began >= limit
-                                         ? cat("it ran for more than ", limit.count(), " ms")
-                                         : "it crashed or used too much memory");
+  // Later, when the first fork server was killed, this process is large and has threads: the new
+  // one then holds on to the memory of that moment, which costs a copy of each page that changes.
+  void start_fork_server() {
+    int pair[2];
+    open_pair(pair);
+    server = ::fork();
+    if (server == 0) {
+      ::close(pair[0]);
+      serve_forks(pair[1]);
     }
-    const char kind = reply->front();
-    reply->erase(0, 1);
-    if (kind == kDone) return std::move(*reply);
-    if (kind == kFailed) throw Error(ErrorKind::failed, *reply);
-    fail("process", *reply);
+    const int error = errno;
+    ::close(pair[1]);
+    socket = pair[0];
+    if (server < 0) fail("process", std::strerror(error));
   }
-}
+
+  void end_fork_server() {
+    ::close(socket);
+    if (server > 0) ::waitpid(server, nullptr, 0);
+    server = socket = -1;
+  }
+
+  // A socket to a new worker, and its fork server.
+  std::pair<int, pid_t> start_worker(Limit limit) {
+    int pair[2];
+    open_pair(pair);
+    const Finally close{[&] {
+      ::close(pair[0]);
+      ::close(pair[1]);
+    }};
+    const std::lock_guard lock(mutex);
+    WorkerStart start{pair[1], limit.count()};
+    if (!pass_start(socket, start, true)) {
+      if (server > 0) ::kill(server, SIGKILL);  // it is dead, or stuck
+      end_fork_server();
+      start_fork_server();
+      pass_start(socket, start, true);
+    }
+    return {std::exchange(pair[0], -1), server};
+  }
+
+  // Whether this fork server is gone, so that it may never have made the worker.
+  bool died(pid_t fork_server) {
+    const std::lock_guard lock(mutex);
+    pollfd wait{socket, 0, 0};
+    return server != fork_server || ::poll(&wait, 1, 0) > 0;
+  }
+
+  std::string run(WorkQueue& queue, const Strings& request, Limit limit, const GiveUp& give_up) {
+    std::string packed;
+    json::to_msgpack(request, packed);
+    if (packed.size() > kMaxMessageBytes) {
+      throw Error(ErrorKind::failed, cat("the messages have ", packed.size(), " bytes, at most ",
+                                         kMaxMessageBytes, " are allowed"));
+    }
+    queue.enter(give_up);
+    const Finally leave{[&] { queue.leave(); }};
+    for (int attempt = 1;; ++attempt) {
+      const auto began = Clock::now();
+      const auto [fd, fork_server] = start_worker(limit);
+      const Finally close{[fd = fd] { ::close(fd); }};
+      const auto deadline = began + limit + kKillTimeout;
+      std::optional<std::string> reply;
+      if (send(fd, packed, deadline)) reply = receive(fd, deadline);
+      if (!reply || reply->empty()) {
+        if (died(fork_server) && attempt == 1) continue;
+        throw Error(ErrorKind::failed, Clock::now() - began >= limit
+                                           ? cat("it ran for more than ", limit.count(), " ms")
+                                           : "it crashed or used too much memory");
+      }
+      const char kind = reply->front();
+      reply->erase(0, 1);
+      if (kind == kDone) return std::move(*reply);
+      if (kind == kFailed) throw Error(ErrorKind::failed, *reply);
+      fail("process", *reply);
+    }
+  }
+};
+
+ChatRenderer::ChatRenderer() : state_(std::make_shared<State>()) {}
 
 std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatMessage> messages,
                                  Limit limit) {
@@ -345,7 +369,7 @@ std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatM
     request.push_back(message.role);
     request.push_back(message.content);
   }
-  return run(requests_, request, limit, {});
+  return state_->run(state_->requests, request, limit, {});
 }
 
 ChatPrompt ChatRenderer::prepare(const ChatTemplate& chat, const ChatInputs& inputs, Limit limit,
@@ -354,22 +378,22 @@ ChatPrompt ChatRenderer::prepare(const ChatTemplate& chat, const ChatInputs& inp
   if (inputs.parallel_tool_calls) given["parallel"] = *inputs.parallel_tool_calls;
   Strings request = head("prepare", chat);
   request.push_back(given.dump());
-  return read_reply<ChatPrompt>(run(requests_, request, limit, give_up));
+  return read_reply<ChatPrompt>(state_->run(state_->requests, request, limit, give_up));
 }
 
 ParsedAnswer ChatRenderer::parse(const std::string& syntax, const std::string& text, bool partial,
                                  Limit limit, const GiveUp& give_up) {
-  return read_reply<ParsedAnswer>(
-      run(answers_, {"parse", syntax, partial ? "partial" : "whole", text}, limit, give_up));
+  return read_reply<ParsedAnswer>(state_->run(
+      state_->answers, {"parse", syntax, partial ? "partial" : "whole", text}, limit, give_up));
 }
 
 void ChatRenderer::check_grammar(const std::string& grammar, Limit limit, const GiveUp& give_up) {
-  run(requests_, {"grammar", grammar}, limit, give_up);
+  state_->run(state_->requests, {"grammar", grammar}, limit, give_up);
 }
 
 std::string ChatRenderer::schema_grammar(const std::string& schema, Limit limit,
                                          const GiveUp& give_up) {
-  return run(requests_, {"schema", schema}, limit, give_up);
+  return state_->run(state_->requests, {"schema", schema}, limit, give_up);
 }
 
 ChatRenderer& chat_renderer() {

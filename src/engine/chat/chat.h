@@ -4,20 +4,13 @@
 // this happens in this process.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
-#include <condition_variable>
-#include <cstdint>
 #include <functional>
-#include <limits>
-#include <mutex>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/timeline_model.h"
@@ -77,7 +70,6 @@ class ChatRenderer {
  public:
   // Forks. Make it while this process is small and has one thread.
   ChatRenderer();
-  ~ChatRenderer();
   ChatRenderer(const ChatRenderer&) = delete;
   ChatRenderer& operator=(const ChatRenderer&) = delete;
 
@@ -100,32 +92,8 @@ class ChatRenderer {
   std::string schema_grammar(const std::string& schema, Limit limit, const GiveUp& give_up = {});
 
  private:
-  // Where requests wait for a worker, first come, first served.
-  struct WorkQueue {
-    int free = 0;  // workers
-    std::size_t max_waiting = 0;
-    std::mutex mutex = {};
-    std::condition_variable changed = {};
-    std::set<std::uint64_t> waiting = {};
-    std::uint64_t last = 0;
-
-    void enter(const GiveUp& give_up);
-    void leave();
-  };
-
-  std::string run(WorkQueue& queue, const std::vector<std::string>& request, Limit limit,
-                  const GiveUp& give_up);
-  std::pair<int, pid_t> start_worker(Limit limit);
-  bool died(pid_t fork_server);
-  void start_fork_server();
-  void end_fork_server();
-
-  // What clients send takes its time; answers that are being written must not wait for it.
-  WorkQueue requests_{.free = 3, .max_waiting = 128};
-  WorkQueue answers_{.free = 2, .max_waiting = std::numeric_limits<std::size_t>::max()};
-  std::mutex fork_mutex_;
-  int socket_ = -1;
-  pid_t fork_server_ = -1;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 // The renderer of this process. start_llama() makes it before it initialises any device.
