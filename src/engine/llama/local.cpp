@@ -72,10 +72,6 @@ std::uint64_t allowed_by_groups(const std::filesystem::path& root) {
   return allowed;
 }
 
-double bits_of(ggml_type type) {
-  return 8.0 * double(ggml_type_size(type)) / double(ggml_blck_size(type));
-}
-
 std::int64_t context_of(const Model& model, const LocalOptions& options) {
   return options.context > 0 ? options.context : model.geometry.train_length;
 }
@@ -171,24 +167,6 @@ class Vocabulary final : public NamedTokenizer {
   std::string digest_;
 };
 
-void check_options(const LocalOptions& options) {
-  const auto refuse = [](const char* flag, auto value, const char* range) {
-    throw Error(ErrorKind::usage, cat(flag, " ", value, " is not ", range),
-                cat("remove ", flag, " to use the default"));
-  };
-  if (options.context < 0 || options.context > INT32_MAX) {
-    refuse("-c", options.context, "a number of tokens below 2^31");
-  }
-  if (options.ubatch < 1) refuse("-ub", options.ubatch, "at least 1");
-  if (options.gpu_layers < -1) refuse("-ngl", options.gpu_layers, "at least -1 (all)");
-  const auto most = int(llama_max_parallel_sequences());
-  if (options.timelines < 1 || options.timelines > most) {
-    throw Error(ErrorKind::usage,
-                cat(options.timelines, " sequences at once: libllama has 1 to ", most),
-                cat("ask for at most ", most));
-  }
-}
-
 }  // namespace
 
 std::uint64_t available_memory(const std::filesystem::path& root) {
@@ -205,11 +183,14 @@ bool keeps_windows_whole(const LocalOptions& options) noexcept {
 
 MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   start_llama();
-  const ggml_type key = cache_type(options.type_k, "-ctk");
-  const ggml_type value = cache_type(options.type_v, "-ctv");
+  const auto bits_of = [](ggml_type type) {
+    return 8.0 * double(ggml_type_size(type)) / double(ggml_blck_size(type));
+  };
+  const double bits =
+      (bits_of(cache_type(options.type_k, "-ctk")) + bits_of(cache_type(options.type_v, "-ctv"))) /
+      2;
   MemoryPlan plan;
   plan.weights = model.weight_bytes;
-  const double bits = (bits_of(key) + bits_of(value)) / 2;
   const std::int64_t context = share_of(model, options) * (options.unified ? 1 : options.timelines);
   plan.kv = kv_bytes(with_cached_windows(model, options), context, bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
@@ -285,7 +266,21 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
 
 void prepare(const Model& model, const LocalOptions& options) {
   start_llama();
-  check_options(options);
+  const auto refuse = [](const char* flag, auto value, const char* range) {
+    throw Error(ErrorKind::usage, cat(flag, " ", value, " is not ", range),
+                cat("remove ", flag, " to use the default"));
+  };
+  if (options.context < 0 || options.context > INT32_MAX) {
+    refuse("-c", options.context, "a number of tokens below 2^31");
+  }
+  if (options.ubatch < 1) refuse("-ub", options.ubatch, "at least 1");
+  if (options.gpu_layers < -1) refuse("-ngl", options.gpu_layers, "at least -1 (all)");
+  const auto most = int(llama_max_parallel_sequences());
+  if (options.timelines < 1 || options.timelines > most) {
+    throw Error(ErrorKind::usage,
+                cat(options.timelines, " sequences at once: libllama has 1 to ", most),
+                cat("ask for at most ", most));
+  }
   add_rpc_servers(options.rpc);
   check_memory(model, options);
 }

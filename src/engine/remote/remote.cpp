@@ -87,11 +87,10 @@ const char* failure_name(httplib::Error error) {
 class Server {
  public:
   explicit Server(const RemoteOptions& options) : options_(options), url_(parse_url(options.url)) {
-    for (const char c : options.key) {
-      if (c <= ' ' || c > '~') {
-        throw Error(ErrorKind::usage, "the API key contains a blank or a control character",
-                    "set MRROPE_API_KEY to the key alone");
-      }
+    const auto odd = [](char c) { return c <= ' ' || c > '~'; };
+    if (std::any_of(options.key.begin(), options.key.end(), odd)) {
+      throw Error(ErrorKind::usage, "the API key contains a blank or a control character",
+                  "set MRROPE_API_KEY to the key alone");
     }
     if (!url_.path.ends_with("/v1")) {
       throw Error(ErrorKind::usage,
@@ -337,8 +336,7 @@ class RemoteModel final : public PromptModel {
  public:
   explicit RemoteModel(const RemoteOptions& options) : options_(options), server_(options_) {
     choose_model();
-    const bool local = !options_.vocabulary.empty();
-    if (local) {
+    if (!options_.vocabulary.empty()) {
       tokenizer_ = open_vocabulary(options_.vocabulary);
       trained_ = trained_ > 0 ? trained_ : read_model(options_.vocabulary).geometry.train_length;
     } else {
@@ -483,21 +481,16 @@ bool Url::loopback() const { return is_loopback_host(host); }
 
 Url parse_url(const std::string& text) {
   Url url;
-  std::string rest;
-  if (text.rfind("http://", 0) == 0) {
-    rest = text.substr(7);
-    url.port = 80;
-  } else if (text.rfind("https://", 0) == 0) {
-    rest = text.substr(8);
-    url.port = 443;
-    url.tls = true;
+  url.tls = text.starts_with("https://");
+  url.port = url.tls ? 443 : 80;
+  if (!url.tls && !text.starts_with("http://")) refuse(text, "is not an HTTP address");
 #ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+  if (url.tls) {
     throw Error(ErrorKind::unsupported, cat(shown(text), " needs TLS, and this build has none"),
                 "install OpenSSL 3 (libssl-dev) and build again");
-#endif
-  } else {
-    refuse(text, "is not an HTTP address");
   }
+#endif
+  const std::string rest = text.substr(url.tls ? 8 : 7);
   // The address is in run.json as typed, so it must not contain a secret.
   if (rest.substr(0, rest.find('/')).find('@') != std::string::npos) {
     throw Error(ErrorKind::usage, "the endpoint contains a name or a password",
