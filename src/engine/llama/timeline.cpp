@@ -56,30 +56,26 @@ void show(const LocalModel& model, const LocalModel::Chunk& chunk, std::size_t f
 }
 
 // A whole file in memory; changes stay there. Throws Error (failed).
-class MappedFile {
- public:
+struct MappedFile {
+  void* data = MAP_FAILED;
+  std::size_t size = 0;
+
   explicit MappedFile(const std::filesystem::path& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat about {};
     const bool opened = file >= 0 && ::fstat(file, &about) == 0;
-    size_ = std::size_t(about.st_size);
-    if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-    const std::string why = opened && size_ == 0 ? "it is empty" : strerror(errno);
+    size = std::size_t(about.st_size);
+    if (size > 0) data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    const std::string why = opened && size == 0 ? "it is empty" : strerror(errno);
     if (file >= 0) ::close(file);
-    if (data_ == MAP_FAILED) {
+    if (data == MAP_FAILED) {
       throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", why),
                   "give another --session");
     }
   }
-  ~MappedFile() { ::munmap(data_, size_); }
+  ~MappedFile() { ::munmap(data, size); }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
-
-  std::span<std::uint8_t> bytes() const { return {static_cast<std::uint8_t*>(data_), size_}; }
-
- private:
-  void* data_ = MAP_FAILED;
-  std::size_t size_ = 0;
 };
 
 }  // namespace
@@ -431,13 +427,13 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   };
   // Not through libllama's own reader of files, which aborts on a file that ends early.
   const MappedFile file(path);
+  std::span<std::uint8_t> rest(static_cast<std::uint8_t*>(file.data), file.size);
   const auto number = [&](std::size_t index) {
     std::uint32_t value = 0;
-    std::memcpy(&value, file.bytes().data() + index * sizeof value, sizeof value);
+    std::memcpy(&value, rest.data() + index * sizeof value, sizeof value);
     return value;
   };
   constexpr std::size_t kHead = 3 * sizeof(std::uint32_t);
-  std::span<std::uint8_t> rest = file.bytes();
   if (rest.size() < kHead || number(0) != LLAMA_STATE_SEQ_MAGIC ||
       number(1) != LLAMA_STATE_SEQ_VERSION) {
     refuse("it was not saved by this version of libllama");

@@ -10,8 +10,7 @@
 // the queries' side, except for those of far keys.
 //
 // libllama's own K-shift is not used: it rotates every cell and layers without RoPE too, multiplies
-// by the temperature again, needs all keys in types that its kernels rotate, and reserves a graph
-// each time.
+// by the temperature again, needs types that its kernels rotate, and reserves a graph each time.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +47,8 @@ struct KeyCache {
   ggml_tensor* tensor = nullptr;
   std::size_t rotation = 0;  // whose result is stored
   int heads = 0;
-  // Not empty: keys are multiplied by this square, symmetric and orthogonal matrix before they are
-  // stored, which libllama does to quantise them better.
+  // Not empty: libllama multiplies keys by this square, symmetric and orthogonal matrix before it
+  // stores them, to quantise them better.
   std::vector<float> mix;
 };
 
