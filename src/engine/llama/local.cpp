@@ -12,7 +12,6 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/local_model.h"
 #include "engine/llama/tokenize.h"
-#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -139,15 +138,13 @@ std::int64_t longest_fit(const Model& model, LocalOptions options) {
   return fits;
 }
 
-class Vocabulary final : public NamedTokenizer {
+class Vocabulary final : public Tokenizer {
  public:
   Vocabulary(LlamaPtr<llama_model> model, const std::filesystem::path& file)
       : model_(std::move(model)),
         vocab_(llama_model_get_vocab(model_.get())),
-        file_(file.filename().string()),
-        digest_(model_digest({file})) {}
+        file_(file.filename().string()) {}
 
-  std::string name() const override { return "vocabulary " + digest_; }
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
     return *tokens_in_pieces(model_.get(), file_, text, add_bos, special, {});
   }
@@ -164,7 +161,6 @@ class Vocabulary final : public NamedTokenizer {
   LlamaPtr<llama_model> model_;
   const llama_vocab* vocab_;
   std::string file_;
-  std::string digest_;
 };
 
 }  // namespace
@@ -223,7 +219,7 @@ void check_memory(const Model& model, const LocalOptions& options) {
       hint);
 }
 
-std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file) {
+std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file) {
   return std::make_unique<Vocabulary>(load_vocabulary(file), file);
 }
 

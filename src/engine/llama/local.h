@@ -74,13 +74,8 @@ std::vector<std::vector<float>> stock_logits(
     const std::vector<std::size_t>& wanted, const LocalOptions& options,
     const std::function<void(std::int64_t)>& on_tokens = {});
 
-// The tokenizer of a GGUF file alone: its weights are not read.
-class NamedTokenizer : public Tokenizer {
- public:
-  virtual std::string name() const = 0;  // for run.json
-};
-
-// Throws Error: unsupported, failed, corrupt.
-std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file);
+// The tokenizer of a GGUF file alone: its weights are not read. Throws Error: unsupported, failed,
+// corrupt.
+std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file);
 
 }  // namespace mrrope::engine

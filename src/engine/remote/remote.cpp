@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "engine/llama/local.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -252,7 +253,7 @@ class Server {
 
 // /tokenize and /detokenize as llama-server, vLLM and SGLang have them: the keys of all three are
 // sent.
-class ServerTokenizer final : public NamedTokenizer {
+class ServerTokenizer final : public Tokenizer {
  public:
   ServerTokenizer(Server& server, std::string model) : server_(server), model_(std::move(model)) {}
 
@@ -274,7 +275,6 @@ class ServerTokenizer final : public NamedTokenizer {
     return true;
   }
 
-  std::string name() const override { return "tokenizer of the server"; }
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
     std::vector<Token> list;
     if (!text.empty()) list = tokens(request(text, false, special));
@@ -338,6 +338,7 @@ class RemoteModel final : public PromptModel {
     choose_model();
     if (!options_.vocabulary.empty()) {
       tokenizer_ = open_vocabulary(options_.vocabulary);
+      tokenizer_name_ = "vocabulary " + model_digest({options_.vocabulary});
       trained_ = trained_ > 0 ? trained_ : read_model(options_.vocabulary).geometry.train_length;
     } else {
       auto tokenizer = std::make_unique<ServerTokenizer>(server_, name_);
@@ -358,7 +359,7 @@ class RemoteModel final : public PromptModel {
   std::string name() const override { return name_; }
   std::string description() const override {
     return cat("endpoint", owner_.empty() ? "" : " of ", owner_, ", ",
-               options_.chat ? "chats" : "completions of token ids", ", ", tokenizer_->name());
+               options_.chat ? "chats" : "completions of token ids", ", ", tokenizer_name_);
   }
 
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
@@ -467,7 +468,8 @@ class RemoteModel final : public PromptModel {
 
   RemoteOptions options_;
   Server server_;
-  std::unique_ptr<NamedTokenizer> tokenizer_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::string tokenizer_name_ = "tokenizer of the server";
   std::string name_;
   std::string owner_;
   std::int64_t context_ = 0;
