@@ -365,9 +365,9 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
   const Source source = Source::memory(std::as_bytes(state), "the state");
   Reader reader(source);
   const auto number = [&] { return std::size_t(reader.u32("a number")); };
-  const auto skip_rows = [&](std::uint64_t count, std::uint64_t size) {
+  const auto skip_rows = [&](std::uint64_t count, std::uint64_t bytes) {
     const std::uint64_t most = reader.remaining() + 1;  // the product may not fit
-    reader.skip(size > 0 && count > most / size ? most : count * size, "a layer");
+    reader.skip(bytes > 0 && count > most / bytes ? most : count * bytes, "a layer");
   };
   for (std::size_t cache = 0; cache < caches; ++cache) {
     if (number() != streams) return "it is of another number of sequences";
