@@ -232,6 +232,8 @@ Strings head(const char* kind, const ChatTemplate& chat) {
   return {kind, chat.source, chat.bos, chat.eos, chat.add_bos ? "1" : "0"};
 }
 
+}  // namespace
+
 // Where requests wait for a worker, first come, first served.
 struct WorkQueue {
   int free;  // workers
@@ -267,8 +269,6 @@ struct WorkQueue {
     changed.notify_all();
   }
 };
-
-}  // namespace
 
 struct ChatRenderer::State {
   // What clients send takes its time; answers that are being written must not wait for it.
