@@ -5,7 +5,6 @@
 //   rotary_bench --errors       instead: the table of docs/numerics.md
 //
 // copy      memcpy of the same bytes, by the same threads
-// convert   a loop that only converts to f32 and back: the ceiling for f16 and bf16
 // mrrope    queries and keys in one call, out of place and in place
 // ggml      ggml_rope_ext of the linked libllama, same tensors, same threads (it has no bf16)
 // Contestants take turns, because machines drift, and processor time over threads is counted,
@@ -79,16 +78,8 @@ float get(const std::byte* data, std::size_t i, Element element) {
 
 // Runs part(index, parts) for as many parts as mrrope uses itself.
 void in_parts(mrrope::Workers& workers, const std::function<void(int, int)>& part) {
-  struct Context {
-    const std::function<void(int, int)>& part;
-    int parts;
-  } context{part, workers.threads() * 8};
-  workers.run(
-      [](void* c, int index) {
-        const auto& x = *static_cast<Context*>(c);
-        x.part(index, x.parts);
-      },
-      &context, context.parts);
+  const int parts = workers.threads() * 8;
+  workers.run(parts, [&](int index) { part(index, parts); });
 }
 
 // ggml's rotation of the same memory.
@@ -203,20 +194,10 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
   inside.keys = mrrope::in_place(place.get() + keys, shape.keys, strides(shape.keys));
 
   mrrope::Workers workers(threads);
-  const auto share = [&](int part, int parts, const auto& work) {
-    const std::size_t begin = count * std::size_t(part) / std::size_t(parts);
-    const std::size_t end = count * std::size_t(part + 1) / std::size_t(parts);
-    work(begin * bytes_of(element), end - begin);
-  };
   const std::function<void(int, int)> copy = [&](int part, int parts) {
-    share(part, parts, [&](std::size_t at, std::size_t n) {
-      std::memcpy(to.get() + at, from.get() + at, n * bytes_of(element));
-    });
-  };
-  const std::function<void(int, int)> convert = [&](int part, int parts) {
-    share(part, parts, [&](std::size_t at, std::size_t n) {
-      mrrope::convert_elements(element, from.get() + at, to.get() + at, std::int64_t(n));
-    });
+    const std::size_t begin = count * std::size_t(part) / std::size_t(parts) * bytes_of(element);
+    const std::size_t end = count * std::size_t(part + 1) / std::size_t(parts) * bytes_of(element);
+    std::memcpy(to.get() + begin, from.get() + begin, end - begin);
   };
   std::unique_ptr<Ggml> ggml;
   if (element != Element::bf16) {
@@ -243,13 +224,12 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
            }) /
            calls / threads;
   };
-  enum { kCopy, kConvert, kOut, kIn, kGgml, kAll };
+  enum { kCopy, kOut, kIn, kGgml, kAll };
   std::vector<double> times[kAll], ratios[kAll][kAll];
   for (int r = 0; r <= rounds; ++r) {  // the first round warms up
     double t[kAll] = {};
     t[kCopy] = time([&] { in_parts(workers, copy); });
     t[kOut] = time([&] { rotate(table, batch, workers); });
-    t[kConvert] = time([&] { in_parts(workers, convert); });
     t[kIn] = time([&] { rotate(table, inside, workers); });
     // In place, numbers would grow with every call.
     if (inside.inverse) std::memcpy(place.get(), from.get(), bytes);
@@ -262,12 +242,11 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
     }
   }
   const auto speed = [&](int who) { return 2e-9 * double(bytes) / median(times[who]); };
-  std::printf(
-      "%2d+%d x %-3d %6lld %-5s %-11s %6.1f %7.1f %6.1f %6.1f %6.1f | %6.2f %6.2f %7.2f %6.1f\n",
-      shape.queries, shape.keys, shape.head_dim, static_cast<long long>(tokens), to_string(element),
-      to_string(pairing), speed(kCopy), speed(kConvert), speed(kOut), speed(kIn),
-      ggml ? speed(kGgml) : 0.0, median(ratios[kCopy][kOut]), median(ratios[kCopy][kIn]),
-      median(ratios[kConvert][kOut]), ggml ? median(ratios[kGgml][kOut]) : 0.0);
+  std::printf("%2d+%d x %-3d %6lld %-5s %-11s %6.1f %6.1f %6.1f %6.1f | %6.2f %6.2f %6.1f\n",
+              shape.queries, shape.keys, shape.head_dim, static_cast<long long>(tokens),
+              to_string(element), to_string(pairing), speed(kCopy), speed(kOut), speed(kIn),
+              ggml ? speed(kGgml) : 0.0, median(ratios[kCopy][kOut]), median(ratios[kCopy][kIn]),
+              ggml ? median(ratios[kGgml][kOut]) : 0.0);
   std::fflush(stdout);
 }
 
@@ -326,7 +305,7 @@ void errors() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Rotation compared with copy, conversion and ggml");
+  CLI::App app("Rotation compared with copy and ggml");
   int threads = 2, rounds = 9;
   std::vector<std::int64_t> sizes = {1, 16, 64, 8192, 65536};
   app.add_option("--threads", threads);
@@ -352,9 +331,8 @@ int main(int argc, char** argv) {
     ggml_cpu_init();
     std::printf("%d threads, %s; GB/s read + written | times over mrrope's out of place\n", threads,
                 mrrope::simd_targets().front().c_str());
-    std::printf("%-10s %6s %-5s %-11s %6s %7s %6s %6s %6s | %6s %6s %7s %6s\n", "heads", "tokens",
-                "type", "pairing", "copy", "convert", "mrrope", "inside", "ggml", "copy", "(in)",
-                "convert", "ggml");
+    std::printf("%-10s %6s %-5s %-11s %6s %6s %6s %6s | %6s %6s %6s\n", "heads", "tokens", "type",
+                "pairing", "copy", "mrrope", "inside", "ggml", "copy", "(in)", "ggml");
     for (const std::int64_t tokens : sizes) {
       for (const Shape& shape : {Shape{32, 8, 128}, Shape{9, 3, 64}}) {
         for (const Element element : {Element::f32, Element::f16, Element::bf16}) {

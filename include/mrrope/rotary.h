@@ -130,10 +130,15 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   int threads() const noexcept;
-  // Calls part(context, 0), ..., part(context, parts - 1) and returns when all have returned.
-  void run(void (*part)(void* context, int index), void* context, int parts) noexcept;
+  // Calls part(0), ..., part(parts - 1) and returns when all have returned. They must not throw.
+  template <typename Part>
+  void run(int parts, Part part) noexcept {
+    run_all(parts, &part, [](void* own, int index) { (*static_cast<Part*>(own))(index); });
+  }
 
  private:
+  void run_all(int parts, void* context, void (*part)(void* context, int index)) noexcept;
+
   struct State;
   std::unique_ptr<State> state_;
 };

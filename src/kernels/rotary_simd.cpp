@@ -385,39 +385,6 @@ void rotate_heads_here(const RotaryWork& work, std::int64_t begin, std::int64_t 
 #endif
 }
 
-// With a multiplication by 1, which the compiler does not know: it would leave the conversions out.
-template <class E>
-void convert_as(const void* from, void* to, std::int64_t count, float one) {
-  const auto* x = static_cast<const typename E::Type*>(from);
-  auto* y = static_cast<typename E::Type*>(to);
-  std::int64_t i = 0;
-#if MRROPE_VECTORS
-  if constexpr (E::kWide) {
-    const hn::ScalableTag<float> d;
-    const auto n = 2 * std::int64_t(hn::Lanes(d));
-    const auto factor = hn::Set(d, one);
-    for (; i + n <= count; i += n) {
-      hn::Vec<decltype(d)> a, b;
-      E::load(d, x + i, a, b);
-      E::store(hn::Mul(a, factor), hn::Mul(b, factor), d, y + i);
-    }
-  }
-#endif
-  for (; i < count; ++i) E::put(E::get(x + i) * one, y + i);
-}
-
-void convert_here(Element element, const void* from, void* to, std::int64_t count) {
-  volatile float one = 1;
-  switch (element) {
-    case Element::f32:
-      return convert_as<F32>(from, to, count, one);
-    case Element::f16:
-      return convert_as<F16>(from, to, count, one);
-    case Element::bf16:
-      return convert_as<BF16>(from, to, count, one);
-  }
-}
-
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace mrrope
@@ -430,10 +397,6 @@ namespace mrrope {
 
 void rotate_heads_bf16(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept {
   HWY_STATIC_DISPATCH(rotate_heads_here)(work, begin, end);
-}
-
-void convert_elements_bf16(const void* from, void* to, std::int64_t count) noexcept {
-  HWY_STATIC_DISPATCH(convert_here)(Element::bf16, from, to, count);
 }
 
 #else
@@ -452,7 +415,6 @@ bool rounds_bf16 = machine_rounds_bf16;  // tests turn it off
 }  // namespace
 
 HWY_EXPORT(rotate_heads_here);
-HWY_EXPORT(convert_here);
 
 void rotate_heads(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept {
 #if MRROPE_HAS_BF16_OBJECT
@@ -461,13 +423,6 @@ void rotate_heads(const RotaryWork& work, std::int64_t begin, std::int64_t end) 
   }
 #endif
   HWY_DYNAMIC_DISPATCH(rotate_heads_here)(work, begin, end);
-}
-
-void convert_elements(Element element, const void* from, void* to, std::int64_t count) noexcept {
-#if MRROPE_HAS_BF16_OBJECT
-  if (rounds_bf16 && element == Element::bf16) return convert_elements_bf16(from, to, count);
-#endif
-  HWY_DYNAMIC_DISPATCH(convert_here)(element, from, to, count);
 }
 
 std::vector<std::string> simd_targets() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rotation of some heads, compiled once for every instruction set and chosen at run time.
+// The checks that the CPU and the GPU share, which throw Error (usage) and write nothing; and the
+// rotation of some heads, compiled once for every instruction set and chosen at run time.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,16 @@
 #include "mrrope/rotary.h"
 
 namespace mrrope {
+
+// Everything but positions: counts, pointers, strides, rotary_dim against head_dim.
+void check_batch(const Batch& batch, int rotary_dim);
+
+// Positions [first, first + count) against the rows [table_first, table_end).
+void check_range(std::int64_t first, std::int64_t count, std::int64_t table_first,
+                 std::int64_t table_end);
+
+// batch.positions or the range, against the rows; positions must be readable here.
+void check_positions(const Batch& batch, std::int64_t table_first, std::int64_t table_end);
 
 // What the checks have passed. Heads count through tokens and then heads: queries, then keys.
 struct RotaryWork {
@@ -21,13 +32,9 @@ struct RotaryWork {
 // Heads [begin, end) of all tokens' heads. Writes, allocates and throws nothing else.
 void rotate_heads(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept;
 
-// Only converts: f16 or bf16 to f32 and back, the ceiling of any rotation. For the bench.
-void convert_elements(Element element, const void* from, void* to, std::int64_t count) noexcept;
-
 // The same for bf16 on Arm processors that round to it; the caller makes sure of that. Linked only
 // where the compiler knows the instruction.
 void rotate_heads_bf16(const RotaryWork& work, std::int64_t begin, std::int64_t end) noexcept;
-void convert_elements_bf16(const void* from, void* to, std::int64_t count) noexcept;
 
 // For tests: the instruction sets that this machine has, and using one of them alone ("" again the
 // best).

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/text.h"
-#include "kernels/batch.h"
 #include "kernels/half.h"
+#include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
@@ -21,28 +21,19 @@ constexpr std::int64_t kMostPositions = std::int64_t(1) << 31;
 constexpr std::int64_t kBlock = 256;  // rows between two positions with sines of their own
 constexpr std::align_val_t kAlignment{64};
 
-struct Turn {
-  double cos;
-  double sin;
-};
-
-// Of position * theta + phase, kept exact: what the double loses is turned after it.
-Turn turn_at(std::int64_t position, double theta, double phase) {
-  const double product = double(position) * theta;
-  const double angle = product + phase;
-  const double rest = std::fma(double(position), theta, -product) + (phase - (angle - product));
-  const double c = std::cos(angle);
-  const double s = std::sin(angle);
-  return {c - rest * s, s + rest * c};
-}
-
-// The cosines of every pair at one position, then the sines.
+// The cosines of every pair at one position, then the sines. Angles of position * theta + phase are
+// kept exact: what the double loses is turned after it.
 void turns_at(std::int64_t position, const std::vector<double>& theta,
               const std::vector<double>& phase, double scale, double* turns) {
   for (std::size_t i = 0; i < theta.size(); ++i) {
-    const Turn turn = turn_at(position, theta[i], phase[i]);
-    turns[i] = scale * turn.cos;
-    turns[theta.size() + i] = scale * turn.sin;
+    const double product = double(position) * theta[i];
+    const double angle = product + phase[i];
+    const double rest =
+        std::fma(double(position), theta[i], -product) + (phase[i] - (angle - product));
+    const double c = std::cos(angle);
+    const double s = std::sin(angle);
+    turns[i] = scale * (c - rest * s);
+    turns[theta.size() + i] = scale * (s + rest * c);
   }
 }
 
@@ -61,13 +52,11 @@ void store(const double* values, std::size_t count, Element element, std::byte* 
 
 // The turn by a followed by the turn by b; each holds the cosines of all pairs, then the sines.
 void add_turns(const double* a, const double* b, std::size_t pairs, double* out) {
-  const double* ac = a;
   const double* as = a + pairs;
-  const double* bc = b;
   const double* bs = b + pairs;
   for (std::size_t i = 0; i < pairs; ++i) {
-    out[i] = ac[i] * bc[i] - as[i] * bs[i];
-    out[i + pairs] = as[i] * bc[i] + ac[i] * bs[i];
+    out[i] = a[i] * b[i] - as[i] * bs[i];
+    out[i + pairs] = as[i] * b[i] + a[i] * bs[i];
   }
 }
 
@@ -151,8 +140,7 @@ void check_heads(const Batch& batch, const Heads& heads, const char* what) {
   check_strides(batch, heads.count, heads.from_strides, what, false);
   check_strides(batch, heads.count, heads.to_strides, what, true);
 
-  const bool same = heads.from == heads.to;
-  if (same) {
+  if (heads.from == heads.to) {
     const auto a = dimensions(batch, heads.count, heads.from_strides);
     const auto b = dimensions(batch, heads.count, heads.to_strides);
     for (std::size_t i = 0; i < a.size(); ++i) {

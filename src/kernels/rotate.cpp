@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "kernels/batch.h"
 #include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
@@ -28,12 +27,6 @@ RotaryWork checked(const RotaryTable& table, const Batch& batch) {
 std::int64_t head_count(const Batch& batch) {
   return batch.sequences * batch.tokens * (batch.queries.count + batch.keys.count);
 }
-
-struct Share {
-  const RotaryWork* work;
-  std::int64_t heads;
-  int parts;
-};
 
 void rotate_share(const RotaryWork& work, std::int64_t heads, int part, int parts) {
   // Products of 2^60 heads and 2^20 parts would not fit.
@@ -60,13 +53,7 @@ void rotate(const RotaryTable& table, const Batch& batch, Workers& workers) {
   const std::int64_t most = std::int64_t(workers.threads()) * kPartsPerThread;
   const std::int64_t worth = heads / std::max<std::int64_t>(1, kLeastBytes / head_bytes);
   const int parts = workers.threads() == 1 ? 1 : int(std::clamp<std::int64_t>(worth, 1, most));
-  Share share{&work, heads, parts};
-  workers.run(
-      [](void* context, int part) {
-        const auto& s = *static_cast<const Share*>(context);
-        rotate_share(*s.work, s.heads, part, s.parts);
-      },
-      &share, parts);
+  workers.run(parts, [&](int part) { rotate_share(work, heads, part, parts); });
 }
 
 void rotate_part(const RotaryTable& table, const Batch& batch, int part, int parts) {
@@ -141,7 +128,7 @@ Workers::~Workers() = default;
 
 int Workers::threads() const noexcept { return int(state_->threads.size()) + 1; }
 
-void Workers::run(void (*part)(void* context, int index), void* context, int parts) noexcept {
+void Workers::run_all(int parts, void* context, void (*part)(void* context, int index)) noexcept {
   State& s = *state_;
   std::unique_lock lock(s.mutex);
   s.part = part;

@@ -1,19 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
-// What to generate, and what was generated; and a model that only answers whole prompts: one behind
-// an endpoint.
+// Text to tokens and back, as one model does it; what to generate, and what was generated; and a
+// model that only answers whole prompts: one behind an endpoint.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "model/tokenizer.h"
-
 namespace mrrope {
+
+using Token = std::int32_t;
+
+struct ChatMessage {
+  std::string role;  // "system", "user", "assistant"
+  std::string content;
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  // add_bos: prepend the model's BOS if it has one and its file asks for it.
+  // special: read the text of control tokens as those tokens.
+  virtual std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const = 0;
+  // The same, or nullopt if give_up returned true. An engine whose tokenizer takes long calls it
+  // now and then; here it is not called.
+  virtual std::optional<std::vector<Token>> tokenize_unless(
+      std::string_view text, bool add_bos, bool special,
+      const std::function<bool()>& give_up) const {
+    static_cast<void>(give_up);
+    return tokenize(text, add_bos, special);
+  }
+  virtual std::string detokenize(std::span<const Token> tokens) const = 0;
+  virtual std::optional<Token> bos() const = 0;
+
+  // The prompt that the model's own chat template makes, up to the assistant's answer. Tokenize it
+  // with add_bos and special. Throws Error (unsupported) if the model has no usable template.
+  virtual std::string apply_chat_template(std::span<const ChatMessage> messages) const = 0;
+
+  // Whether tokenize() sends a request to another machine: then one long text is better than many
+  // short ones.
+  virtual bool tokenizer_is_remote() const = 0;
+};
 
 // What an answer has to match, in llama.cpp's GBNF with a rule named root. A lazy one allows every
 // token until a trigger is written: one of the tokens, or text that one of the patterns (regular

@@ -45,9 +45,8 @@ class Timeline {
   // when the engine fails.
   virtual void append(std::span<const Token> tokens) = 0;
 
-  // Reads tokens and returns, for every one of them but the very first of an empty timeline, the
-  // natural logarithm of its probability given all before it: result[i] belongs to tokens[i]
-  // (NaN for the first token of an empty timeline, which nothing predicts).
+  // Reads tokens; result[i] is the natural logarithm of the probability of tokens[i] given all
+  // before it (NaN for the first token of an empty timeline, which nothing predicts).
   virtual std::vector<double> append_scored(std::span<const Token> tokens) = 0;
 
   // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending). It
@@ -65,13 +64,11 @@ class Timeline {
   }
 
   // Another timeline with the same past. It costs nothing until one of the two leaves their rung:
-  // shared keys are on one rung only, so that one then gets a copy of its past, unless the other
-  // has been destroyed. Where an engine cannot copy, it computes the past again.
+  // that one then gets a copy of its past. Where an engine cannot copy, it computes the past again.
   virtual std::unique_ptr<Timeline> fork() = 0;
 
-  // Forgets everything from this length on. Under a ladder the kept keys return to their rung with
-  // the next token. If the memory cannot forget (recurrent layers) the kept tokens are computed
-  // again.
+  // Forgets everything from this length on. If the memory cannot forget (recurrent layers) the kept
+  // tokens are computed again.
   virtual void truncate(std::int64_t length) = 0;
 
   // Continues the sequence. The generated tokens become part of the timeline.
@@ -104,8 +101,8 @@ struct Reading {
   std::span<const Token> tokens;
 };
 
-// One after the other: for engines, or models, that cannot compute several at once. The observer is
-// called when the timeline has read its tokens, so it may end the timeline or free the tokens.
+// For engines, or models, that cannot compute several at once. The observer is called when the
+// timeline has read its tokens, so it may end the timeline or free the tokens.
 inline void read_one_by_one(std::span<const Reading> readings, const LogitObserver& observer) {
   std::vector<float> row;
   for (std::size_t i = 0; i < readings.size(); ++i) {
@@ -127,8 +124,7 @@ class TimelineModel : public Tokenizer {
   // Empty if the file has none.
   virtual std::optional<ChatTemplate> chat_template() const = 0;
 
-  // The bytes of one token, which need not be whole characters; control tokens have none. Whether a
-  // token ends the text.
+  // The bytes of one token, which need not be whole characters; control tokens have none.
   virtual std::string piece(Token token) const = 0;
   virtual bool ends_text(Token token) const = 0;
 

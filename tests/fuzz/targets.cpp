@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "engine/remote/remote_replies.h"
+#include "engine/remote/remote.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
 #include "fuzz/require.h"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "engine/llama/graph/score.h"
+#include "engine/llama/choose.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/error.h"

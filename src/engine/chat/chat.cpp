@@ -16,12 +16,17 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -50,17 +55,21 @@ void open_pair(int (&pair)[2]) {
   for (const int fd : pair) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-struct Closer {
-  int fd;
-  ~Closer() { ::close(fd); }
+// Does something at the end of a scope.
+template <typename Action>
+struct Finally {
+  Action action;
+  ~Finally() { action(); }
 };
+template <typename Action>
+Finally(Action) -> Finally<Action>;
 
 bool ready(int fd, short what, Clock::time_point deadline) {
   for (;;) {
     // Rounded up: a poll that ends early would make a slow template look like a crash.
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now()).count();
     pollfd wait{fd, what, 0};
-    const int n = left <= 0 ? 0 : ::poll(&wait, 1, static_cast<int>(left));
+    const int n = left <= 0 ? 0 : ::poll(&wait, 1, int(left));
     if (n < 0 && errno == EINTR) continue;
     return n > 0;
   }
@@ -76,7 +85,7 @@ bool transfer(int fd, short direction, char* data, std::size_t size, Clock::time
     if (n < 0 && (errno == EINTR || errno == EAGAIN || errno == EWOULDBLOCK)) continue;
     if (n <= 0) return false;
     data += n;
-    size -= static_cast<std::size_t>(n);
+    size -= std::size_t(n);
   }
   return true;
 }
@@ -132,45 +141,32 @@ struct WorkerStart {
   std::int64_t limit = 0;  // milliseconds
 };
 
-// A message that carries the limit as data, and the socket beside it.
-struct WorkerMessage {
-  WorkerStart start;
+// Sends a start, without waiting, since the fork server takes every one at once; or receives one.
+// The limit is data, the socket goes beside it. False: the other process has ended.
+bool pass_start(int fd, WorkerStart& start, bool sending) {
   iovec data{&start.limit, sizeof start.limit};
   alignas(cmsghdr) char ancillary[CMSG_SPACE(sizeof(int))] = {};
   msghdr message{};
-
-  explicit WorkerMessage(const WorkerStart& given = {}) : start(given) {
-    message.msg_iov = &data;
-    message.msg_iovlen = 1;
-    message.msg_control = ancillary;
-    message.msg_controllen = sizeof ancillary;
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = ancillary;
+  message.msg_controllen = sizeof ancillary;
+  if (sending) {
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof start.fd);
+    std::memcpy(CMSG_DATA(header), &start.fd, sizeof start.fd);
+    return ::sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof start.limit;
   }
-  WorkerMessage(const WorkerMessage&) = delete;
-  WorkerMessage& operator=(const WorkerMessage&) = delete;
-};
-
-// Does not wait: the fork server takes every start at once.
-bool send_start(int fork_server, const WorkerStart& start) {
-  WorkerMessage m(start);
-  cmsghdr* const header = CMSG_FIRSTHDR(&m.message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof start.fd);
-  std::memcpy(CMSG_DATA(header), &start.fd, sizeof start.fd);
-  return ::sendmsg(fork_server, &m.message, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof start.limit;
-}
-
-// nullopt: the other process has ended.
-std::optional<WorkerStart> receive_start(int fd) {
-  WorkerMessage m;
   ssize_t n = -1;
   do {
-    n = ::recvmsg(fd, &m.message, 0);
+    n = ::recvmsg(fd, &message, 0);
   } while (n < 0 && errno == EINTR);
-  const cmsghdr* const header = n == sizeof m.start.limit ? CMSG_FIRSTHDR(&m.message) : nullptr;
-  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return std::nullopt;
-  std::memcpy(&m.start.fd, CMSG_DATA(header), sizeof m.start.fd);
-  return m.start;
+  const cmsghdr* const header = n == sizeof start.limit ? CMSG_FIRSTHDR(&message) : nullptr;
+  if (header == nullptr || header->cmsg_type != SCM_RIGHTS) return false;
+  std::memcpy(&start.fd, CMSG_DATA(header), sizeof start.fd);
+  return true;
 }
 
 // The timer is first: what follows may hang.
@@ -218,17 +214,16 @@ void close_all_but(int own) {
   std::signal(SIGINT, SIG_IGN);
   std::signal(SIGTERM, SIG_IGN);
   std::signal(SIGCHLD, SIG_IGN);  // workers leave no zombies
-  while (const auto start = receive_start(fd)) {
+  for (WorkerStart start; pass_start(fd, start, false); ::close(start.fd)) {
     const pid_t worker = ::fork();
     if (worker == 0) {
       ::close(fd);
-      work(*start);
+      work(start);
     }
     if (worker < 0) {
       const std::string why = std::strerror(errno);
-      send(start->fd, kNoProcess + why, Clock::now() + kGiveUpPoll);
+      send(start.fd, kNoProcess + why, Clock::now() + kGiveUpPoll);
     }
-    ::close(start->fd);
   }
   ::_exit(0);
 }
@@ -239,118 +234,133 @@ Strings head(const char* kind, const ChatTemplate& chat) {
 
 }  // namespace
 
-ChatRenderer::ChatRenderer() { start_fork_server(); }
+// Where requests wait for a worker, first come, first served.
+struct WorkQueue {
+  int free;  // workers
+  std::size_t max_waiting;
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
+  std::set<std::uint64_t> waiting = {};
+  std::uint64_t last = 0;
 
-ChatRenderer::~ChatRenderer() { end_fork_server(); }
-
-// Later, when the first fork server was killed, this process is large and has threads: the new one
-// then holds on to the memory of that moment, which costs a copy of each page that changes.
-void ChatRenderer::start_fork_server() {
-  int pair[2];
-  open_pair(pair);
-  fork_server_ = ::fork();
-  if (fork_server_ == 0) {
-    ::close(pair[0]);
-    serve_forks(pair[1]);
-  }
-  const int error = errno;
-  ::close(pair[1]);
-  socket_ = pair[0];
-  if (fork_server_ < 0) fail("process", std::strerror(error));
-}
-
-void ChatRenderer::end_fork_server() {
-  ::close(socket_);
-  if (fork_server_ > 0) ::waitpid(fork_server_, nullptr, 0);
-  fork_server_ = socket_ = -1;
-}
-
-// A socket to a new worker, and its fork server.
-std::pair<int, pid_t> ChatRenderer::start_worker(Limit limit) {
-  int pair[2];
-  open_pair(pair);
-  Closer ours{pair[0]};
-  const Closer theirs{pair[1]};
-  const std::lock_guard lock(fork_mutex_);
-  if (!send_start(socket_, {theirs.fd, limit.count()})) {
-    if (fork_server_ > 0) ::kill(fork_server_, SIGKILL);  // it is dead, or stuck
-    end_fork_server();
-    start_fork_server();
-    send_start(socket_, {theirs.fd, limit.count()});
-  }
-  return {std::exchange(ours.fd, -1), fork_server_};
-}
-
-// Whether this fork server is gone, so that it may never have made the worker.
-bool ChatRenderer::died(pid_t fork_server) {
-  const std::lock_guard lock(fork_mutex_);
-  pollfd wait{socket_, 0, 0};
-  return fork_server_ != fork_server || ::poll(&wait, 1, 0) > 0;
-}
-
-void ChatRenderer::WorkQueue::enter(const GiveUp& give_up) {
-  std::unique_lock lock(mutex);
-  if (waiting.size() >= max_waiting) {
-    throw ChatBusy(
-        ErrorKind::failed,
-        cat(waiting.size(), " chats, schemas and grammars are waiting: try again later"));
-  }
-  const std::uint64_t own = ++last;
-  waiting.insert(own);
-  const auto is_next = [&] { return free > 0 && *waiting.begin() == own; };
-  struct Leave {
-    WorkQueue& queue;
-    std::uint64_t own;
-    ~Leave() {
-      queue.waiting.erase(own);
-      queue.changed.notify_all();
+  void enter(const ChatRenderer::GiveUp& give_up) {
+    std::unique_lock lock(mutex);
+    if (waiting.size() >= max_waiting) {
+      throw ChatBusy(
+          ErrorKind::failed,
+          cat(waiting.size(), " chats, schemas and grammars are waiting: try again later"));
     }
-  } leave{*this, own};
-  while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
-    if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
-  }
-  --free;
-}
-
-void ChatRenderer::WorkQueue::leave() {
-  const std::lock_guard lock(mutex);
-  ++free;
-  changed.notify_all();
-}
-
-std::string ChatRenderer::run(WorkQueue& queue, const Strings& request, Limit limit,
-                              const GiveUp& give_up) {
-  std::string packed;
-  json::to_msgpack(request, packed);
-  if (packed.size() > kMaxMessageBytes) {
-    throw Error(ErrorKind::failed, cat("the messages have ", packed.size(), " bytes, at most ",
-                                       kMaxMessageBytes, " are allowed"));
-  }
-  queue.enter(give_up);
-  struct Leave {
-    WorkQueue& queue;
-    ~Leave() { queue.leave(); }
-  } leave{queue};
-  for (int attempt = 1;; ++attempt) {
-    const auto began = Clock::now();
-    const auto [fd, fork_server] = start_worker(limit);
-    const Closer closer{fd};
-    const auto deadline = began + limit + kKillTimeout;
-    std::optional<std::string> reply;
-    if (send(fd, packed, deadline)) reply = receive(fd, deadline);
-    if (!reply || reply->empty()) {
-      if (died(fork_server) && attempt == 1) continue;
-      throw Error(ErrorKind::failed, Clock::now() - began >= limit
-                                         ? cat("it ran for more than ", limit.count(), " ms")
-                                         : "it crashed or used too much memory");
+    const std::uint64_t own = ++last;
+    waiting.insert(own);
+    const Finally leave_line{[&] {
+      waiting.erase(own);
+      changed.notify_all();
+    }};
+    const auto is_next = [&] { return free > 0 && *waiting.begin() == own; };
+    while (!changed.wait_for(lock, kGiveUpPoll, is_next)) {
+      if (give_up && give_up()) throw Error(ErrorKind::interrupted, "the request was given up");
     }
-    const char kind = reply->front();
-    reply->erase(0, 1);
-    if (kind == kDone) return std::move(*reply);
-    if (kind == kFailed) throw Error(ErrorKind::failed, *reply);
-    fail("process", *reply);
+    --free;
   }
-}
+
+  void leave() {
+    const std::lock_guard lock(mutex);
+    ++free;
+    changed.notify_all();
+  }
+};
+
+struct ChatRenderer::State {
+  // What clients send takes its time; answers that are being written must not wait for it.
+  WorkQueue requests{.free = 3, .max_waiting = 128};
+  WorkQueue answers{.free = 2, .max_waiting = std::numeric_limits<std::size_t>::max()};
+  std::mutex mutex;
+  int socket = -1;
+  pid_t server = -1;  // the fork server
+
+  State() { start_fork_server(); }
+  ~State() { end_fork_server(); }
+
+  // Later, when the first fork server was killed, this process is large and has threads: the new
+  // one then holds on to the memory of that moment, which costs a copy of each page that changes.
+  void start_fork_server() {
+    int pair[2];
+    open_pair(pair);
+    server = ::fork();
+    if (server == 0) {
+      ::close(pair[0]);
+      serve_forks(pair[1]);
+    }
+    const int error = errno;
+    ::close(pair[1]);
+    socket = pair[0];
+    if (server < 0) fail("process", std::strerror(error));
+  }
+
+  void end_fork_server() {
+    ::close(socket);
+    if (server > 0) ::waitpid(server, nullptr, 0);
+    server = socket = -1;
+  }
+
+  // A socket to a new worker, and its fork server.
+  std::pair<int, pid_t> start_worker(Limit limit) {
+    int pair[2];
+    open_pair(pair);
+    const Finally close{[&] {
+      ::close(pair[0]);
+      ::close(pair[1]);
+    }};
+    const std::lock_guard lock(mutex);
+    WorkerStart start{pair[1], limit.count()};
+    if (!pass_start(socket, start, true)) {
+      if (server > 0) ::kill(server, SIGKILL);  // it is dead, or stuck
+      end_fork_server();
+      start_fork_server();
+      pass_start(socket, start, true);
+    }
+    return {std::exchange(pair[0], -1), server};
+  }
+
+  // Whether this fork server is gone, so that it may never have made the worker.
+  bool died(pid_t fork_server) {
+    const std::lock_guard lock(mutex);
+    pollfd wait{socket, 0, 0};
+    return server != fork_server || ::poll(&wait, 1, 0) > 0;
+  }
+
+  std::string run(WorkQueue& queue, const Strings& request, Limit limit, const GiveUp& give_up) {
+    std::string packed;
+    json::to_msgpack(request, packed);
+    if (packed.size() > kMaxMessageBytes) {
+      throw Error(ErrorKind::failed, cat("the messages have ", packed.size(), " bytes, at most ",
+                                         kMaxMessageBytes, " are allowed"));
+    }
+    queue.enter(give_up);
+    const Finally leave{[&] { queue.leave(); }};
+    for (int attempt = 1;; ++attempt) {
+      const auto began = Clock::now();
+      const auto [fd, fork_server] = start_worker(limit);
+      const Finally close{[fd = fd] { ::close(fd); }};
+      const auto deadline = began + limit + kKillTimeout;
+      std::optional<std::string> reply;
+      if (send(fd, packed, deadline)) reply = receive(fd, deadline);
+      if (!reply || reply->empty()) {
+        if (died(fork_server) && attempt == 1) continue;
+        throw Error(ErrorKind::failed, Clock::now() - began >= limit
+                                           ? cat("it ran for more than ", limit.count(), " ms")
+                                           : "it crashed or used too much memory");
+      }
+      const char kind = reply->front();
+      reply->erase(0, 1);
+      if (kind == kDone) return std::move(*reply);
+      if (kind == kFailed) throw Error(ErrorKind::failed, *reply);
+      fail("process", *reply);
+    }
+  }
+};
+
+ChatRenderer::ChatRenderer() : state_(std::make_shared<State>()) {}
 
 std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatMessage> messages,
                                  Limit limit) {
@@ -359,7 +369,7 @@ std::string ChatRenderer::render(const ChatTemplate& chat, std::span<const ChatM
     request.push_back(message.role);
     request.push_back(message.content);
   }
-  return run(requests_, request, limit, {});
+  return state_->run(state_->requests, request, limit, {});
 }
 
 ChatPrompt ChatRenderer::prepare(const ChatTemplate& chat, const ChatInputs& inputs, Limit limit,
@@ -368,22 +378,22 @@ ChatPrompt ChatRenderer::prepare(const ChatTemplate& chat, const ChatInputs& inp
   if (inputs.parallel_tool_calls) given["parallel"] = *inputs.parallel_tool_calls;
   Strings request = head("prepare", chat);
   request.push_back(given.dump());
-  return read_reply<ChatPrompt>(run(requests_, request, limit, give_up));
+  return read_reply<ChatPrompt>(state_->run(state_->requests, request, limit, give_up));
 }
 
 ParsedAnswer ChatRenderer::parse(const std::string& syntax, const std::string& text, bool partial,
                                  Limit limit, const GiveUp& give_up) {
-  return read_reply<ParsedAnswer>(
-      run(answers_, {"parse", syntax, partial ? "partial" : "whole", text}, limit, give_up));
+  return read_reply<ParsedAnswer>(state_->run(
+      state_->answers, {"parse", syntax, partial ? "partial" : "whole", text}, limit, give_up));
 }
 
 void ChatRenderer::check_grammar(const std::string& grammar, Limit limit, const GiveUp& give_up) {
-  run(requests_, {"grammar", grammar}, limit, give_up);
+  state_->run(state_->requests, {"grammar", grammar}, limit, give_up);
 }
 
 std::string ChatRenderer::schema_grammar(const std::string& schema, Limit limit,
                                          const GiveUp& give_up) {
-  return run(requests_, {"schema", schema}, limit, give_up);
+  return state_->run(state_->requests, {"schema", schema}, limit, give_up);
 }
 
 ChatRenderer& chat_renderer() {

@@ -4,20 +4,13 @@
 // this happens in this process.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
-#include <condition_variable>
-#include <cstdint>
 #include <functional>
-#include <limits>
-#include <mutex>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "model/timeline_model.h"
@@ -77,12 +70,11 @@ class ChatRenderer {
  public:
   // Forks. Make it while this process is small and has one thread.
   ChatRenderer();
-  ~ChatRenderer();
   ChatRenderer(const ChatRenderer&) = delete;
   ChatRenderer& operator=(const ChatRenderer&) = delete;
 
-  // All may be called from any thread; a few work at a time, and the rest wait in queue. All throw
-  // Error: failed, out_of_memory (no process can be started), interrupted (see GiveUp); ChatBusy.
+  // From any thread; a few work at a time, and the rest wait. All throw Error: failed,
+  // out_of_memory (no process can be started), interrupted (see GiveUp); ChatBusy.
   using Limit = std::chrono::milliseconds;
   // Called a few times per second while the request waits. It may throw; true gives up.
   using GiveUp = std::function<bool()>;
@@ -100,32 +92,8 @@ class ChatRenderer {
   std::string schema_grammar(const std::string& schema, Limit limit, const GiveUp& give_up = {});
 
  private:
-  // Where requests wait for a worker, first come, first served.
-  struct WorkQueue {
-    int free = 0;  // workers
-    std::size_t max_waiting = 0;
-    std::mutex mutex = {};
-    std::condition_variable changed = {};
-    std::set<std::uint64_t> waiting = {};
-    std::uint64_t last = 0;
-
-    void enter(const GiveUp& give_up);
-    void leave();
-  };
-
-  std::string run(WorkQueue& queue, const std::vector<std::string>& request, Limit limit,
-                  const GiveUp& give_up);
-  std::pair<int, pid_t> start_worker(Limit limit);
-  bool died(pid_t fork_server);
-  void start_fork_server();
-  void end_fork_server();
-
-  // What clients send takes its time; answers that are being written must not wait for it.
-  WorkQueue requests_{.free = 3, .max_waiting = 128};
-  WorkQueue answers_{.free = 2, .max_waiting = std::numeric_limits<std::size_t>::max()};
-  std::mutex fork_mutex_;
-  int socket_ = -1;
-  pid_t fork_server_ = -1;
+  struct State;
+  std::shared_ptr<State> state_;
 };
 
 // The renderer of this process. start_llama() makes it before it initialises any device.
@@ -140,8 +108,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ChatPrompt, prompt, grammar, lazy, trigger_wo
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ToolCall, id, name, arguments)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ParsedAnswer, content, reasoning, calls)
 
-// May crash, hang or run out of memory: for workers only. A request is its kind and what that
-// needs; the answer is one string. Throws std::exception.
+// For workers only. A request is its kind and what that needs. Throws std::exception.
 //   render: source, bos, eos, whether to remove BOS; then role and content by turns -> the prompt
 //   prepare: source, bos, eos, whether to remove BOS; ChatInputs as JSON, with `parallel`
 //     if that is given -> ChatPrompt as JSON
@@ -150,8 +117,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ParsedAnswer, content, reasoning, calls)
 //   schema: JSON schema -> GBNF
 std::string do_chat_work(const std::vector<std::string>& request);
 
-// The reply to prepare or parse. A worker has run an untrusted program, so its reply need not be
-// what it should: throws Error (failed).
+// A worker has run an untrusted program, so its reply need not be JSON: throws Error (failed).
 template <typename Result>
 Result read_reply(const std::string& reply) {
   try {

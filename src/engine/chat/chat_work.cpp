@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <sstream>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 #include "base/json.h"
@@ -110,25 +111,24 @@ void check_tools(const common_chat_templates_inputs& inputs, const common_chat_p
   }
 }
 
-// Where the definition of a rule is, up to the end of its queue; npos, npos: nowhere. llama.cpp
-// writes one rule per queue.
-std::pair<std::size_t, std::size_t> place_of(const std::string& gbnf, const std::string& rule) {
+// The definition of a rule within a grammar; empty: it has none. llama.cpp writes one rule per
+// line.
+std::string_view rule_of(std::string_view gbnf, const std::string& rule) {
   const std::string head = rule + " ::= ";
-  std::size_t at = gbnf.rfind(head, 0) == 0 ? 0 : gbnf.find("\n" + head);
-  if (at == std::string::npos) return {at, at};
-  at += head.size() + (gbnf[at] == '\n' ? 1 : 0);
-  return {at, std::min(gbnf.find('\n', at), gbnf.size())};
+  const bool first = gbnf.starts_with(head);
+  const std::size_t at = first ? 0 : gbnf.find("\n" + head);
+  if (at == std::string_view::npos) return {};
+  gbnf.remove_prefix(at + head.size() + (first ? 0 : 1));
+  return gbnf.substr(0, gbnf.find('\n'));
 }
 
 // The rules that the root of a lazy grammar chooses from: those that begin with a trigger.
 Strings calls_of(const std::string& gbnf) {
-  const auto [from, to] = place_of(gbnf, "root");
   Strings names;
-  if (from == std::string::npos) return names;
-  std::istringstream words(gbnf.substr(from, to - from));
+  std::istringstream words{std::string(rule_of(gbnf, "root"))};
   for (std::string word; words >> word;) {
     if (word == "|") continue;
-    if (place_of(gbnf, word).first == std::string::npos) return {};  // more than a choice
+    if (rule_of(gbnf, word).empty()) return {};  // more than a choice
     names.push_back(word);
   }
   return names;
@@ -136,18 +136,17 @@ Strings calls_of(const std::string& gbnf) {
 
 // The grammar of an answer that is a call, or calls, and nothing else. Unchanged if it has no such
 // rules.
-std::string only_calls(const std::string& gbnf, const Strings& calls, bool parallel) {
+std::string only_calls(std::string gbnf, const Strings& calls, bool parallel) {
   std::string choice;
   const bool one = !parallel && std::count(calls.begin(), calls.end(), "tool-call") == 1;
   for (const std::string& name : calls) {
-    if (place_of(gbnf, name).first == std::string::npos) continue;
     // llama.cpp's rule for several calls, which it also has where only one is allowed.
-    if (one && name == "tool-calls") continue;
+    if (rule_of(gbnf, name).empty() || (one && name == "tool-calls")) continue;
     choice += choice.empty() ? name : " | " + name;
   }
-  const auto [from, to] = place_of(gbnf, "root");
-  if (choice.empty() || from == std::string::npos) return gbnf;
-  return gbnf.substr(0, from) + choice + gbnf.substr(to);
+  const std::string_view root = rule_of(gbnf, "root");
+  if (choice.empty() || root.empty()) return gbnf;
+  return gbnf.replace(std::size_t(root.data() - gbnf.data()), root.size(), choice);
 }
 
 // A call that is required has to come at once: llama.cpp's grammar for it allows any text before
@@ -195,7 +194,7 @@ std::string prepare(const Strings& request) {
   if (bare) chat.grammar = json_schema_to_grammar(common_json::parse(inputs.json_schema));
   if (!chat.grammar.empty()) check_size_and_gbnf("the grammar of tools or schema", chat.grammar);
   const ordered_json syntax = {
-      {"format", static_cast<int>(chat.format)},
+      {"format", int(chat.format)},
       {"generation_prompt", chat.generation_prompt},
       {"tools", tools},
       {"reasoning", inputs.reasoning_format != COMMON_REASONING_FORMAT_NONE},

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -34,40 +35,26 @@ std::uint64_t key_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a}
 constexpr std::size_t kMaxElements = 200'000;
 constexpr int kMaxDepth = 200;  // libllama's parser takes stack for each
 
-// libllama prints why it cannot read a grammar.
-class PrintedReason {
- public:
-  PrintedReason() : file_(std::tmpfile()), before_(::dup(STDERR_FILENO)) {
-    if (file_ != nullptr) ::dup2(::fileno(file_), STDERR_FILENO);
-  }
-  ~PrintedReason() {
-    ::dup2(before_, STDERR_FILENO);
-    ::close(before_);
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  PrintedReason(const PrintedReason&) = delete;
-  PrintedReason& operator=(const PrintedReason&) = delete;
-
-  std::string text() const {
-    std::fflush(stderr);
-    char bytes[512] = {};
-    if (file_ == nullptr) return {};
-    std::rewind(file_);
-    const std::size_t size = std::fread(bytes, 1, sizeof bytes - 1, file_);
-    std::string said(bytes, size);
-    if (const auto end = said.find("\n\n"); end != std::string::npos) said.resize(end);
-    const std::string mark = "grammar: ";
-    if (const auto at = said.find(mark); at != std::string::npos) said.erase(0, at + mark.size());
-    for (char& c : said) {
-      if (c == '\n') c = ' ';
-    }
-    return said;
-  }
-
- private:
-  std::FILE* file_;
-  int before_;
-};
+// What libllama prints while it works: why it cannot read a grammar.
+std::string printed_by(const std::function<void()>& work) {
+  std::FILE* const file = std::tmpfile();
+  const int before = ::dup(STDERR_FILENO);
+  if (file != nullptr) ::dup2(::fileno(file), STDERR_FILENO);
+  work();
+  std::fflush(stderr);
+  ::dup2(before, STDERR_FILENO);
+  ::close(before);
+  if (file == nullptr) return {};
+  char bytes[512];
+  std::rewind(file);
+  std::string said(bytes, std::fread(bytes, 1, sizeof bytes - 1, file));
+  std::fclose(file);
+  said.resize(std::min(said.find("\n\n"), said.size()));
+  const std::string mark = "grammar: ";
+  if (const auto at = said.find(mark); at != std::string::npos) said.erase(0, at + mark.size());
+  std::replace(said.begin(), said.end(), '\n', ' ');
+  return said;
+}
 
 // How deep its parentheses are nested, outside of quotes, classes and comments.
 int depth_of(const std::string& grammar) {
@@ -97,10 +84,10 @@ void check_gbnf(const std::string& grammar) {
     throw std::runtime_error(cat("its parentheses are nested ", depth, " deep, at most ", kMaxDepth,
                                  " are allowed: give parts of it a rule of their own"));
   }
-  const PrintedReason reason;
   llama_grammar_parser parser;
-  if (!parser.parse(grammar.c_str()) || parser.rules.empty()) {
-    const std::string why = reason.text();
+  bool read = false;
+  const std::string why = printed_by([&] { read = parser.parse(grammar.c_str()); });
+  if (!read || parser.rules.empty()) {
     if (why.find("no vocab") != std::string::npos) {
       throw std::runtime_error("it names a token by its text: name it by its number, <[NUMBER]>");
     }
@@ -137,7 +124,7 @@ void GrammarReader::add_rule(const std::vector<llama_grammar_element>& rule) {
   bool start = true;
   for (std::size_t i = 0; i < rule.size(); ++i) {
     const auto [type, value] = rule[i];
-    if (start) starts.push_back(static_cast<std::uint32_t>(elements_.size()));
+    if (start) starts.push_back(std::uint32_t(elements_.size()));
     start = type == LLAMA_GRETYPE_ALT;
     if (start || type == LLAMA_GRETYPE_END) {
       elements_.push_back({Kind::end});
@@ -175,10 +162,9 @@ void GrammarReader::add_rule(const std::vector<llama_grammar_element>& rule) {
 
 // Whether it matches some character of these.
 bool GrammarReader::matches(const Element& element, Range some) const {
-  const auto end = ranges_.begin() + static_cast<std::ptrdiff_t>(element.to);
-  const auto at =
-      std::partition_point(ranges_.begin() + static_cast<std::ptrdiff_t>(element.from), end,
-                           [&](const Range& range) { return range.high < some.low; });
+  const auto end = ranges_.begin() + std::ptrdiff_t(element.to);
+  const auto at = std::partition_point(ranges_.begin() + std::ptrdiff_t(element.from), end,
+                                       [&](const Range& range) { return range.high < some.low; });
   if (at == end || at->low > some.high) return element.inverse;
   return !element.inverse || some.low < at->low || at->high < some.high;
 }
@@ -327,7 +313,7 @@ std::vector<GrammarReader::Stack> GrammarReader::readings_after(Token token) {
     const auto [below, at] = nodes_[stack];
     const Element& element = elements_[at];
     if (stack == 0 || element.kind != Element::Kind::token) continue;
-    if ((element.value == static_cast<std::uint32_t>(token)) != element.inverse) {
+    if ((element.value == std::uint32_t(token)) != element.inverse) {
       expand(push(below, at + 1), readings);
     }
   }
@@ -355,8 +341,8 @@ std::vector<bool> GrammarReader::allowed(const TokenTexts& tokens) {
     }
     spend(tokens.sorted.size());
     for (const Token token : tokens.sorted) {
-      if (element.value != static_cast<std::uint32_t>(token)) {
-        found[static_cast<std::size_t>(token)] = true;
+      if (element.value != std::uint32_t(token)) {
+        found[std::size_t(token)] = true;
       }
     }
   }
@@ -364,7 +350,7 @@ std::vector<bool> GrammarReader::allowed(const TokenTexts& tokens) {
   std::vector<Place> path = {place_};
   std::string_view before;
   for (const Token token : tokens.sorted) {
-    const std::string_view text = tokens.text[static_cast<std::size_t>(token)];
+    const std::string_view text = tokens.text[std::size_t(token)];
     const std::size_t same = common_prefix(before, text);
     if (same >= path.size()) continue;
     path.resize(same + 1);
@@ -375,7 +361,7 @@ std::vector<bool> GrammarReader::allowed(const TokenTexts& tokens) {
       path.push_back(place);
     }
     if (path.size() == text.size() + 1 && can_stop(place)) {
-      found[static_cast<std::size_t>(token)] = true;
+      found[std::size_t(token)] = true;
     }
   }
   return found;

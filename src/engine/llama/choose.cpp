@@ -10,7 +10,6 @@
 
 #include "base/text.h"
 #include "engine/chat/grammar.h"
-#include "engine/llama/graph/score.h"
 #include "engine/llama/loader.h"
 #include "model/timeline_model.h"
 #include "mrrope/error.h"
@@ -80,8 +79,7 @@ class Constraint {
     if (waiting_) return;
     const std::vector<bool> allowed = reader_.allowed(texts_);
     for (llama_token_data& one : std::span(list.data, list.size)) {
-      const bool fits =
-          model_.ends_text(one.id) ? reader_.may_end() : allowed[static_cast<std::size_t>(one.id)];
+      const bool fits = model_.ends_text(one.id) ? reader_.may_end() : allowed[std::size_t(one.id)];
       if (!fits) one.logit = -std::numeric_limits<float>::infinity();
     }
   }
@@ -98,9 +96,7 @@ class Constraint {
                 "leave the grammar out");
   }
 
-  const std::string& text(Token token) const {
-    return texts_.text.at(static_cast<std::size_t>(token));
-  }
+  const std::string& text(Token token) const { return texts_.text.at(std::size_t(token)); }
 
   // Where what a pattern matches begins in the text, or its first group.
   static std::optional<std::size_t> begin_of(const std::regex& pattern, const std::string& text,
@@ -111,7 +107,7 @@ class Constraint {
     if (!std::regex_search(text, match, pattern, flags)) return std::nullopt;
     std::size_t group = 1;
     while (group < match.size() && match.length(group) == 0) ++group;
-    return static_cast<std::size_t>(match.position(group < match.size() ? group : 0));
+    return std::size_t(match.position(group < match.size() ? group : 0));
   }
 
   void wait(Token token) {
@@ -167,7 +163,7 @@ struct Chooser::Chain {
   llama_token_data_array list(std::span<const float> logits) {
     candidates.resize(logits.size());
     for (std::size_t i = 0; i < logits.size(); ++i) {
-      candidates[i] = {static_cast<llama_token>(i), logits[i], 0};
+      candidates[i] = {llama_token(i), logits[i], 0};
     }
     return {candidates.data(), candidates.size(), -1, false};
   }
@@ -177,17 +173,17 @@ struct Chooser::Chain {
     const auto possible = [](const llama_token_data& c) { return std::isfinite(c.logit); };
     if (!plain && std::none_of(list.data, list.data + list.size, possible)) return -1;
     llama_sampler_apply(samplers.get(), &list);
-    if (plain) return list.data[list.selected].id;
-    if (list.selected < 0 || !possible(list.data[list.selected])) return -1;
-    return list.data[list.selected].id;
+    const bool chosen = plain || (list.selected >= 0 && possible(list.data[list.selected]));
+    return chosen ? list.data[list.selected].id : -1;
   }
 
   // Few tokens are tried against a grammar, for most of the time the first one fits: only if it
   // does not, the whole vocabulary is.
-  Token constrained(std::span<const float> logits) {
-    grammar->begin_token();
+  Token choose(std::span<const float> logits) {
     llama_token_data_array all = list(logits);
     Token token = sample(all);
+    if (!grammar) return token;
+    grammar->begin_token();
     if (token < 0 || !grammar->allows(token)) {
       all = list(logits);
       grammar->apply(all);
@@ -202,33 +198,29 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   const bool random = sampling.temperature >= kColdest;
   const bool plain = is_plain(sampling);
   if (!random && plain) return;
-  chain_ = std::make_unique<Chain>();
+  chain_ = std::make_shared<Chain>();
   chain_->samplers.reset(llama_sampler_chain_init(llama_sampler_chain_default_params()));
   const auto add = [&](llama_sampler* step) {
     llama_sampler_chain_add(chain_->samplers.get(), step);
   };
   chain_->plain = plain;
-  if (!plain) {
-    const auto bias = biases(sampling, model);
-    if (!bias.empty()) {
-      add(llama_sampler_init_logit_bias(model.vocabulary(), static_cast<std::int32_t>(bias.size()),
-                                        bias.data()));
-    }
-    if (has_penalties(sampling)) {
-      chain_->counted = sampling.repeat_last_n;
-      add(llama_sampler_init_penalties(model.vocabulary(), sampling.repeat_last_n,
-                                       static_cast<float>(sampling.repeat_penalty),
-                                       static_cast<float>(sampling.frequency_penalty),
-                                       static_cast<float>(sampling.presence_penalty)));
-    }
-    if (!sampling.grammar.text.empty()) {
-      chain_->grammar = std::make_unique<Constraint>(sampling.grammar, model);
-    }
+  const auto bias = biases(sampling, model);
+  if (!bias.empty()) {
+    add(llama_sampler_init_logit_bias(model.vocabulary(), std::int32_t(bias.size()), bias.data()));
+  }
+  if (has_penalties(sampling)) {
+    chain_->counted = sampling.repeat_last_n;
+    add(llama_sampler_init_penalties(
+        model.vocabulary(), sampling.repeat_last_n, float(sampling.repeat_penalty),
+        float(sampling.frequency_penalty), float(sampling.presence_penalty)));
+  }
+  if (!sampling.grammar.text.empty()) {
+    chain_->grammar = std::make_unique<Constraint>(sampling.grammar, model);
   }
   if (!random) {
     add(llama_sampler_init_greedy());
     chain_->only_bans = sampling.typical_p >= 1 && !has_penalties(sampling) && !chain_->grammar;
-    for (const llama_logit_bias& b : biases(sampling, model)) {
+    for (const llama_logit_bias& b : bias) {
       chain_->only_bans = chain_->only_bans && b.bias == -std::numeric_limits<float>::infinity();
       chain_->banned.push_back(b.token);
     }
@@ -236,43 +228,33 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
   }
   if (sampling.top_k > 0) add(llama_sampler_init_top_k(sampling.top_k));
   if (sampling.typical_p < 1) {
-    add(llama_sampler_init_typical(static_cast<float>(sampling.typical_p), 1));
+    add(llama_sampler_init_typical(float(sampling.typical_p), 1));
   }
-  add(llama_sampler_init_top_p(static_cast<float>(sampling.top_p), 1));
-  add(llama_sampler_init_min_p(static_cast<float>(sampling.min_p), 1));
-  add(llama_sampler_init_temp(static_cast<float>(sampling.temperature)));
+  add(llama_sampler_init_top_p(float(sampling.top_p), 1));
+  add(llama_sampler_init_min_p(float(sampling.min_p), 1));
+  add(llama_sampler_init_temp(float(sampling.temperature)));
   // To libllama this one number means a random seed.
   const bool mark = sampling.seed == LLAMA_DEFAULT_SEED;
   add(llama_sampler_init_dist(mark ? sampling.seed - 1 : sampling.seed));
 }
 
-Chooser::~Chooser() = default;
-Chooser::Chooser(Chooser&&) noexcept = default;
-Chooser& Chooser::operator=(Chooser&&) noexcept = default;
-
 void Chooser::read(std::span<const Token> tokens) {
   if (!chain_ || chain_->counted <= 0) return;
-  const auto last = tokens.last(std::min(tokens.size(), static_cast<std::size_t>(chain_->counted)));
+  const auto last = tokens.last(std::min(tokens.size(), std::size_t(chain_->counted)));
   for (const Token token : last) llama_sampler_accept(chain_->samplers.get(), token);
 }
 
 Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t position) {
   const TopTwo top = top_two(logits);
   if (!top.valid) throw NanLogits(cat("NaN logits after position ", position));
-  if (greedy()) return {static_cast<Token>(top.best), top.gap};
-  Token token = -1;
+  if (greedy()) return {Token(top.best), top.gap};
   const auto& banned = chain_->banned;
   if (chain_->only_bans &&
-      std::find(banned.begin(), banned.end(), static_cast<Token>(top.best)) == banned.end()) {
+      std::find(banned.begin(), banned.end(), Token(top.best)) == banned.end()) {
     // What the samplers would find after a look at the whole vocabulary.
-    return {static_cast<Token>(top.best), top.gap};
+    return {Token(top.best), top.gap};
   }
-  if (chain_->grammar) {
-    token = chain_->constrained(logits);
-  } else {
-    llama_token_data_array list = chain_->list(logits);
-    token = chain_->sample(list);
-  }
+  const Token token = chain_->choose(logits);
   if (token < 0) {
     throw Error(ErrorKind::usage, cat("no token is left to choose from after position ", position),
                 "the grammar, logit_bias and ignore_eos exclude all of them: allow some");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing one token from logits: greedily, or by libllama's own chain of samplers.
+// Log-probabilities from logits, and choosing one token: greedily, or by libllama's own chain of
+// samplers.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +11,23 @@
 
 namespace mrrope::engine {
 
+// ln softmax(logits)[target]. NaN if any logit is NaN or plus infinity; minus infinity is the
+// ordinary logit of an impossible token. Exponentials in float (relative error below 3e-7), sums in
+// double. Throws nothing; target must be inside the span.
+double log_probability(std::span<const float> logits, std::size_t target) noexcept;
+
+struct TopTwo {
+  std::size_t best = 0;  // the lowest index among equals
+  float gap = 0;         // its logit less the next one; 0 for a vocabulary of one
+  bool valid = false;    // false: a NaN was among the logits
+};
+TopTwo top_two(std::span<const float> logits) noexcept;
+
 class Chooser {
  public:
   // From any thread. Throws Error: unsupported (a grammar, where the model's tokens are not known),
   // usage (a grammar that cannot be read or is too ambiguous).
   Chooser(const Sampling& sampling, const TimelineModel& model);
-  ~Chooser();
-  Chooser(Chooser&&) noexcept;
-  Chooser& operator=(Chooser&&) noexcept;
 
   // Whether it takes the most likely token, whatever was said before.
   bool greedy() const noexcept { return chain_ == nullptr; }
@@ -35,7 +45,7 @@ class Chooser {
 
  private:
   struct Chain;
-  std::unique_ptr<Chain> chain_;  // none: greedy
+  std::shared_ptr<Chain> chain_;  // none: greedy
 };
 
 }  // namespace mrrope::engine

@@ -20,6 +20,7 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "engine/chat/chat.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary.h"
@@ -78,24 +79,9 @@ constexpr std::uint64_t kCapabilities = 24;
 constexpr std::uint64_t kReply = 4 + kCapabilities;  // version (3 bytes), padding, capabilities
 
 struct Socket {
-  explicit Socket(int opened) : number(opened) {}
-  ~Socket() {
-    if (number >= 0) ::close(number);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
   const int number;
+  ~Socket() { ::close(number); }
 };
-
-bool read_all(int number, std::uint8_t* into, std::size_t size) {
-  while (size > 0) {
-    const ssize_t got = ::recv(number, into, size, 0);
-    if (got <= 0) return false;
-    into += got;
-    size -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
 
 void check_server(const std::string& name, const std::string& host, const std::string& port) {
   const auto unreachable = [&] {
@@ -109,7 +95,7 @@ void check_server(const std::string& name, const std::string& host, const std::s
     throw unreachable();
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> address(found, ::freeaddrinfo);
-  const Socket socket(::socket(found->ai_family, found->ai_socktype, found->ai_protocol));
+  const Socket socket{::socket(found->ai_family, found->ai_socktype, found->ai_protocol)};
   if (socket.number < 0) throw unreachable();
   ::setsockopt(socket.number, SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
   // connect() obeys this one, too.
@@ -121,10 +107,11 @@ void check_server(const std::string& name, const std::string& host, const std::s
   std::memcpy(hello.data() + 1, &kCapabilities, sizeof kCapabilities);
   std::uint64_t size = 0;
   std::array<std::uint8_t, kReply> reply{};
-  if (::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) !=
-          static_cast<ssize_t>(hello.size()) ||
-      !read_all(socket.number, reinterpret_cast<std::uint8_t*>(&size), sizeof size) ||
-      size != kReply || !read_all(socket.number, reply.data(), reply.size())) {
+  const auto receive = [&](void* into, std::size_t count) {
+    return ::recv(socket.number, into, count, MSG_WAITALL) == ssize_t(count);
+  };
+  if (::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) != ssize_t(hello.size()) ||
+      !receive(&size, sizeof size) || size != kReply || !receive(reply.data(), reply.size())) {
     throw Error(ErrorKind::failed, cat("--rpc ", name, " is not an RPC server"), kHint);
   }
   if (reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION) {
@@ -244,15 +231,12 @@ std::string take_llama_log() {
 }
 
 void add_rpc_servers(const std::string& list) {
-  for (std::size_t start = 0; !list.empty() && start <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', start), list.size());
-    const std::string server = list.substr(start, comma - start);
-    start = comma + 1;
+  if (list.empty()) return;
+  for (const std::string& server : split_list(list)) {
     const std::size_t colon = server.rfind(':');
     const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);
-    if (colon == 0 || port.empty() || port.size() > 5 ||
-        port.find_first_not_of("0123456789") != std::string::npos || std::stoi(port) < 1 ||
-        std::stoi(port) > 65535) {
+    if (colon == 0 || port.find_first_not_of("0123456789") != std::string::npos ||
+        parse_length(port).value_or(65536) > 65535) {
       throw Error(ErrorKind::usage, cat("--rpc ", shown(server), " is not host:port"),
                   "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
     }
@@ -281,8 +265,8 @@ LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file) {
 
 llama_context_params context_params(const LocalOptions& options, std::int64_t tokens) {
   llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(tokens);
-  params.n_batch = static_cast<std::uint32_t>(options.ubatch);
+  params.n_ctx = std::uint32_t(tokens);
+  params.n_batch = std::uint32_t(options.ubatch);
   params.n_ubatch = params.n_batch;
   params.n_threads = thread_count(options);
   params.n_threads_batch = params.n_threads;
@@ -315,7 +299,7 @@ ggml_type cache_type(const std::string& name, const char* flag) {
 }
 
 int thread_count(const LocalOptions& options) {
-  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   if (options.threads == 0) return std::min(cores, kMostThreads);
   if (options.threads < 0 || options.threads > kMostThreads) {
     throw Error(ErrorKind::usage,

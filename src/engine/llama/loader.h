@@ -34,7 +34,7 @@ void start_llama();
 // The warnings and errors logged since the last call, joined into one line.
 std::string take_llama_log();
 
-// Where a tensor lives, and the device of such memory.
+// Where a tensor lives; the device of such memory.
 inline ggml_backend_buffer_t buffer_of(const ggml_tensor* tensor) {
   return tensor->view_src ? tensor->view_src->buffer : tensor->buffer;
 }
@@ -50,17 +50,13 @@ inline ggml_backend_dev_t device_of(ggml_backend_buffer_type_t type) {
 // (not host:port), failed (no connection, or not an RPC server), unsupported (another version).
 void add_rpc_servers(const std::string& list);
 
-// A model from its file, or from all parts of a split one. Throws Error (unsupported) with
-// libllama's reason.
+// A model from its file, or from all parts of a split one; or its tokenizer alone, without reading
+// the weights. Throw Error (unsupported) with libllama's reason.
 LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers);
-
-// Its tokenizer alone: the weights are not read. Throws Error (unsupported).
 LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file);
 
-// One shared cache for `tokens` tokens; threads, ubatch, cache types and flash attention as the
-// options say. Throws Error (usage).
+// For `tokens` tokens, otherwise as the options say. Throws Error (usage).
 llama_context_params context_params(const LocalOptions& options, std::int64_t tokens);
-
 // Throws Error (failed) with libllama's reason.
 LlamaPtr<llama_context> make_context(llama_model* model, const llama_context_params& params);
 

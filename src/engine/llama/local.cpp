@@ -7,13 +7,11 @@
 #include <fstream>
 #include <limits>
 #include <optional>
-#include <sstream>
 
 #include "base/text.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/local_model.h"
 #include "engine/llama/tokenize.h"
-#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -33,73 +31,44 @@ std::optional<std::uint64_t> number_in(const std::filesystem::path& path) {
 // The value of a line "key value", as memory.stat and meminfo have them.
 std::uint64_t field(const std::filesystem::path& path, const std::string& key) {
   std::ifstream file(path);
-  std::string line;
-  while (std::getline(file, line)) {
-    std::istringstream words(line);
-    std::string name;
-    std::uint64_t value = 0;
-    if (words >> name >> value && name == key) return value;
+  std::uint64_t value = 0;
+  for (std::string word; file >> word;) {
+    if (word == key && file >> value) return value;
   }
   return 0;
 }
 
-// The names of one version's files.
-struct Version {
-  const char* limit;
-  const char* used;
-  const char* inactive;
-  const char* active;
-};
-constexpr Version kTwo = {"memory.max", "memory.current", "inactive_file", "active_file"};
-constexpr Version kOne = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
-                          "total_active_file"};
-
-std::uint64_t allowed_by(const std::filesystem::path& group, const Version& version) {
-  const auto limit = number_in(group / version.limit);
-  const auto used = number_in(group / version.used);
+// What a control group still allows. Version 1 has other names.
+std::uint64_t allowed_by(const std::filesystem::path& group, bool old) {
+  const auto limit = number_in(group / (old ? "memory.limit_in_bytes" : "memory.max"));
+  const auto used = number_in(group / (old ? "memory.usage_in_bytes" : "memory.current"));
   if (!limit || !used) return kNoLimit;
-  const std::filesystem::path stat = group / "memory.stat";
-  const std::uint64_t cached =
-      std::min(*used, field(stat, version.inactive) + field(stat, version.active));
+  const auto stat = [&](const char* key) {
+    return field(group / "memory.stat", cat(old ? "total_" : "", key));
+  };
+  const std::uint64_t cached = std::min(*used, stat("inactive_file") + stat("active_file"));
   const std::uint64_t taken = *used - cached;
   return taken < *limit ? *limit - taken : 0;
 }
 
-// A group and all that it is part of, up to the mounted root. In a container the root may be the
-// process's own group while /proc names it as seen from outside, so a missing folder is skipped.
-std::uint64_t allowed_along(const std::filesystem::path& mount, std::filesystem::path group,
-                            const Version& version) {
-  std::uint64_t allowed = allowed_by(mount, version);
-  for (group = group.relative_path(); !group.empty(); group = group.parent_path()) {
-    allowed = std::min(allowed, allowed_by(mount / group, version));
-  }
-  return allowed;
-}
-
 std::uint64_t allowed_by_groups(const std::filesystem::path& root) {
-  const std::filesystem::path mount = root / "sys/fs/cgroup";
   std::uint64_t allowed = kNoLimit;
   // Lines "number:controllers:path"; version 2 has number 0 and no controllers.
   std::ifstream file(root / "proc/self/cgroup");
-  std::string line;
-  while (std::getline(file, line)) {
-    const std::size_t first = line.find(':');
-    const std::size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::filesystem::path group = line.substr(second + 1);
-    if (controllers == ",,") {
-      allowed = std::min(allowed, allowed_along(mount, group, kTwo));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      allowed = std::min(allowed, allowed_along(mount / "memory", group, kOne));
+  for (std::string number, controllers, path; std::getline(file, number, ':');) {
+    if (!std::getline(file, controllers, ':') || !std::getline(file, path)) break;
+    const bool old = !controllers.empty();
+    if (old && cat(",", controllers, ",").find(",memory,") == std::string::npos) continue;
+    const auto mount = root / (old ? "sys/fs/cgroup/memory" : "sys/fs/cgroup");
+    // A group and all that it is part of, up to the mounted root. In a container the root may be
+    // the process's own group while /proc names it as seen from outside: a missing folder is
+    // skipped.
+    for (auto group = std::filesystem::path(path).relative_path();; group = group.parent_path()) {
+      allowed = std::min(allowed, allowed_by(mount / group, old));
+      if (group.empty()) break;
     }
   }
   return allowed;
-}
-
-double bits_of(ggml_type type) {
-  return 8.0 * static_cast<double>(ggml_type_size(type)) /
-         static_cast<double>(ggml_blck_size(type));
 }
 
 std::int64_t context_of(const Model& model, const LocalOptions& options) {
@@ -131,14 +100,13 @@ std::uint64_t available_on_accelerators() {
 // for the layer around it; or the end is: the logits. Then the logits once more, for the host.
 // Checked against the real buffers in tests/integration/memory_test.cpp.
 std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, bool flash) {
-  const auto tokens = static_cast<double>(options.ubatch);
-  const auto context = static_cast<double>(share_of(model, options));
+  const auto tokens = double(options.ubatch);
+  const auto context = double(share_of(model, options));
   const double stream = 4 * tokens * model.embedding;
   const double logits = 4 * tokens * model.vocabulary;
   const double mask = tokens * context * (flash ? 2 : 4);
   const double scores = flash ? 0 : 4 * tokens * context * model.heads;
-  return static_cast<std::uint64_t>(std::max(mask + scores + 12 * stream, logits + 2 * stream) +
-                                    logits);
+  return std::uint64_t(std::max(mask + scores + 12 * stream, logits + 2 * stream) + logits);
 }
 
 // libllama gives a windowed layer room for its window and one ubatch.
@@ -147,13 +115,13 @@ Model with_cached_windows(Model model, const LocalOptions& options) {
   const std::int64_t wanted =
       keeps_windows_whole(options) ? context : std::int64_t{model.sliding_window} + options.ubatch;
   if (model.sliding_window > 0) {
-    model.sliding_window = static_cast<int>(std::min(context, (wanted + 255) / 256 * 256));
+    model.sliding_window = int(std::min(context, (wanted + 255) / 256 * 256));
   }
   return model;
 }
 
 std::string gib(std::uint64_t bytes) {
-  return fixed(static_cast<double>(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
+  return fixed(double(bytes) / (1024.0 * 1024 * 1024), 2) + " GiB";
 }
 
 // The longest context that fits, in steps of 1024 tokens; 0 if none does.
@@ -170,15 +138,13 @@ std::int64_t longest_fit(const Model& model, LocalOptions options) {
   return fits;
 }
 
-class Vocabulary final : public NamedTokenizer {
+class Vocabulary final : public Tokenizer {
  public:
   Vocabulary(LlamaPtr<llama_model> model, const std::filesystem::path& file)
       : model_(std::move(model)),
         vocab_(llama_model_get_vocab(model_.get())),
-        file_(file.filename().string()),
-        digest_(model_digest({file})) {}
+        file_(file.filename().string()) {}
 
-  std::string name() const override { return "vocabulary " + digest_; }
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
     return *tokens_in_pieces(model_.get(), file_, text, add_bos, special, {});
   }
@@ -195,34 +161,14 @@ class Vocabulary final : public NamedTokenizer {
   LlamaPtr<llama_model> model_;
   const llama_vocab* vocab_;
   std::string file_;
-  std::string digest_;
 };
-
-void check_options(const LocalOptions& options) {
-  const auto refuse = [](const char* flag, auto value, const char* range) {
-    throw Error(ErrorKind::usage, cat(flag, " ", value, " is not ", range),
-                cat("remove ", flag, " to use the default"));
-  };
-  if (options.context < 0 || options.context > INT32_MAX) {
-    refuse("-c", options.context, "a number of tokens below 2^31");
-  }
-  if (options.ubatch < 1) refuse("-ub", options.ubatch, "at least 1");
-  if (options.gpu_layers < -1) refuse("-ngl", options.gpu_layers, "at least -1 (all)");
-  const auto most = static_cast<int>(llama_max_parallel_sequences());
-  if (options.timelines < 1 || options.timelines > most) {
-    throw Error(ErrorKind::usage,
-                cat(options.timelines, " sequences at once: libllama has 1 to ", most),
-                cat("ask for at most ", most));
-  }
-}
 
 }  // namespace
 
 std::uint64_t available_memory(const std::filesystem::path& root) {
   std::uint64_t available = field(root / "proc/meminfo", "MemAvailable:") * 1024;
   if (available == 0) {
-    available = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
-                static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    available = std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGESIZE));
   }
   return std::min(available, allowed_by_groups(root));
 }
@@ -233,17 +179,19 @@ bool keeps_windows_whole(const LocalOptions& options) noexcept {
 
 MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   start_llama();
-  const ggml_type key = cache_type(options.type_k, "-ctk");
-  const ggml_type value = cache_type(options.type_v, "-ctv");
+  const auto bits_of = [](ggml_type type) {
+    return 8.0 * double(ggml_type_size(type)) / double(ggml_blck_size(type));
+  };
+  const double bits =
+      (bits_of(cache_type(options.type_k, "-ctk")) + bits_of(cache_type(options.type_v, "-ctv"))) /
+      2;
   MemoryPlan plan;
   plan.weights = model.weight_bytes;
-  const double bits = (bits_of(key) + bits_of(value)) / 2;
   const std::int64_t context = share_of(model, options) * (options.unified ? 1 : options.timelines);
   plan.kv = kv_bytes(with_cached_windows(model, options), context, bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
   const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
-  const bool partly =
-      options.gpu_layers > 0 && options.gpu_layers < static_cast<int>(model.layers.size());
+  const bool partly = options.gpu_layers > 0 && options.gpu_layers < int(model.layers.size());
   plan.available = accelerators == 0 ? available_memory() : accelerators;
   if (accelerators > 0 && partly) plan.available += available_memory();
   return plan;
@@ -271,7 +219,7 @@ void check_memory(const Model& model, const LocalOptions& options) {
       hint);
 }
 
-std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file) {
+std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file) {
   return std::make_unique<Vocabulary>(load_vocabulary(file), file);
 }
 
@@ -284,44 +232,51 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
   llama_context_params params = context_params(options, options.context);
   params.swa_full = false;
   const LlamaPtr<llama_context> context = make_context(model.get(), params);
-  const auto vocabulary =
-      static_cast<std::size_t>(llama_vocab_n_tokens(llama_model_get_vocab(model.get())));
+  const auto vocabulary = std::size_t(llama_vocab_n_tokens(llama_model_get_vocab(model.get())));
   const std::size_t ubatch = llama_n_ubatch(context.get());
+  std::vector<Token> own = tokens;  // libllama does not take constant ones
+  std::vector<std::int8_t> flags(tokens.size(), 0);
+  for (const std::size_t i : wanted) flags.at(i) = 1;
   std::vector<std::vector<float>> rows;
-  std::size_t next = 0;
   for (std::size_t first = 0; first < tokens.size(); first += ubatch) {
     const std::size_t count = std::min(ubatch, tokens.size() - first);
-    llama_batch batch = llama_batch_init(static_cast<int32_t>(count), 0, 1);
-    batch.n_tokens = static_cast<int32_t>(count);
-    std::vector<std::size_t> here;
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool is_wanted = next < wanted.size() && wanted[next] == first + i;
-      batch.token[i] = tokens[first + i];
-      batch.pos[i] = static_cast<llama_pos>(first + i);
-      batch.n_seq_id[i] = 1;
-      batch.seq_id[i][0] = 0;
-      batch.logits[i] = is_wanted || i + 1 == count ? 1 : 0;  // some graphs need one
-      if (is_wanted) here.push_back(i), ++next;
-    }
+    std::vector<std::int8_t> outputs(flags.data() + first, flags.data() + first + count);
+    outputs.back() = 1;  // some graphs need one
+    llama_batch batch = llama_batch_get_one(own.data() + first, int32_t(count));
+    batch.logits = outputs.data();
     const int result = llama_decode(context.get(), batch);
-    llama_batch_free(batch);
     if (result != 0) {
       throw Error(ErrorKind::failed, cat("libllama failed with ", result, " at position ", first,
                                          ": ", take_llama_log()));
     }
-    for (const std::size_t i : here) {
-      const float* row = llama_get_logits_ith(context.get(), static_cast<int32_t>(i));
+    for (std::size_t i = 0; i < count; ++i) {
+      if (flags[first + i] == 0) continue;
+      const float* row = llama_get_logits_ith(context.get(), int32_t(i));
       if (row == nullptr) throw Error(ErrorKind::failed, cat("no logits at position ", first + i));
       rows.emplace_back(row, row + vocabulary);
     }
-    if (on_tokens) on_tokens(static_cast<std::int64_t>(count));
+    if (on_tokens) on_tokens(std::int64_t(count));
   }
   return rows;
 }
 
 void prepare(const Model& model, const LocalOptions& options) {
   start_llama();
-  check_options(options);
+  const auto refuse = [](const char* flag, auto value, const char* range) {
+    throw Error(ErrorKind::usage, cat(flag, " ", value, " is not ", range),
+                cat("remove ", flag, " to use the default"));
+  };
+  if (options.context < 0 || options.context > INT32_MAX) {
+    refuse("-c", options.context, "a number of tokens below 2^31");
+  }
+  if (options.ubatch < 1) refuse("-ub", options.ubatch, "at least 1");
+  if (options.gpu_layers < -1) refuse("-ngl", options.gpu_layers, "at least -1 (all)");
+  const auto most = int(llama_max_parallel_sequences());
+  if (options.timelines < 1 || options.timelines > most) {
+    throw Error(ErrorKind::usage,
+                cat(options.timelines, " sequences at once: libllama has 1 to ", most),
+                cat("ask for at most ", most));
+  }
   add_rpc_servers(options.rpc);
   check_memory(model, options);
 }

@@ -37,9 +37,8 @@ struct LocalOptions {
   bool keep_speed = false;  // what is read is timed, for estimates of later calls (run/speed.h)
 };
 
-// Checks the header with our own reader first, then memory, then loads. Throws Error: unsupported,
-// corrupt, out_of_memory (with what would fit), failed. A Hugging Face folder is refused with the
-// conversion command to type.
+// Checks options and memory, then loads. Throws Error: unsupported, corrupt, out_of_memory (with
+// what would fit), failed. A Hugging Face folder is refused with the conversion command to type.
 std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options);
 
 // What it takes to run this model, found without loading its weights.
@@ -60,31 +59,24 @@ std::uint64_t available_memory(const std::filesystem::path& root = "/");
 // Throws Error (out_of_memory) with the figures and with what would fit.
 void check_memory(const Model& model, const LocalOptions& options);
 
-// What comes before a model is loaded: libllama is started, the options are checked, the servers of
-// --rpc added. Throws Error: usage (naming the flag of a number that is out of range), as
-// add_rpc_servers() and check_memory() do.
+// What comes before a model is loaded: libllama is started, options and memory are checked, the
+// servers of --rpc added. Throws Error (usage) that names the flag, and as check_memory() does.
 void prepare(const Model& model, const LocalOptions& options);
 
 // Whether sliding-window layers keep every token.
 bool keeps_windows_whole(const LocalOptions& options) noexcept;
 
-// Unmodified libllama, without a callback or a plan: exports are checked against it.
-// Returns the logits after each of the tokens listed in `wanted` (ascending), from a fresh context
-// of options.context tokens. Only context, gpu_layers, threads, ubatch, cache types and flash
-// attention of the options are read. Throws Error: unsupported where libllama refuses the file
-// (with its words), failed. on_tokens: called with the tokens computed since the last call.
+// Unmodified libllama, without a callback or a plan: exports are checked against it. Returns the
+// logits after each of the tokens listed in `wanted` (ascending), from a fresh context of
+// options.context tokens. Throws Error: unsupported where libllama refuses the file (with its
+// words), failed. on_tokens: called with the tokens computed since the last call.
 std::vector<std::vector<float>> stock_logits(
     const std::vector<std::filesystem::path>& files, const std::vector<Token>& tokens,
     const std::vector<std::size_t>& wanted, const LocalOptions& options,
     const std::function<void(std::int64_t)>& on_tokens = {});
 
-// The tokenizer of a GGUF file alone: its weights are not read.
-class NamedTokenizer : public Tokenizer {
- public:
-  virtual std::string name() const = 0;  // for run.json
-};
-
-// Throws Error: unsupported, failed, corrupt.
-std::unique_ptr<NamedTokenizer> open_vocabulary(const std::filesystem::path& file);
+// The tokenizer of a GGUF file alone: its weights are not read. Throws Error: unsupported, failed,
+// corrupt.
+std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file);
 
 }  // namespace mrrope::engine

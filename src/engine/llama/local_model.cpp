@@ -6,14 +6,86 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "engine/llama/tokenize.h"
+#include "engine/llama/choose.h"
 #include "formats/facts.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
 
+// Probabilities of tokens computed where the logits are, by a small ggml graph of our own: one
+// number per token comes back instead of one per token and word of the vocabulary.
+struct LocalModel::DeviceScorer {
+  LlamaPtr<ggml_backend> backend;
+  LlamaPtr<ggml_gallocr> allocator;
+
+  struct Graph {
+    LlamaPtr<ggml_context> context;
+    ggml_cgraph* graph = nullptr;
+    ggml_tensor* rows = nullptr;
+    ggml_tensor* targets = nullptr;
+    ggml_tensor* result = nullptr;
+  };
+
+  // Row i of the softmax starts at element i * vocabulary, so that a probability is a row of one.
+  // The rows are a tensor of their own: a view would bring the model's whole graph along.
+  static Graph build(std::int64_t vocabulary, std::size_t count) {
+    Graph g;
+    g.context.reset(ggml_init({8 * ggml_tensor_overhead() + ggml_graph_overhead(), nullptr, true}));
+    ggml_context* c = g.context.get();
+    const auto n = std::int64_t(count);
+    g.rows = ggml_new_tensor_2d(c, GGML_TYPE_F32, vocabulary, n);
+    g.targets = ggml_new_tensor_1d(c, GGML_TYPE_I32, n);
+    ggml_set_input(g.targets);
+    ggml_tensor* probabilities = ggml_soft_max(c, g.rows);
+    g.result = ggml_get_rows(c, ggml_reshape_2d(c, probabilities, 1, vocabulary * n), g.targets);
+    ggml_set_output(g.result);
+    g.graph = ggml_new_graph(c);
+    ggml_build_forward_expand(g.graph, g.result);
+    return g;
+  }
+
+  // For logits in this kind of memory. False where its device lacks what is needed.
+  bool open(ggml_backend_buffer_type_t type) {
+    const ggml_backend_dev_t device = device_of(type);
+    if (device != nullptr) backend.reset(ggml_backend_dev_init(device, nullptr));
+    if (!backend) return false;
+    allocator.reset(ggml_gallocr_new(ggml_backend_get_default_buffer_type(backend.get())));
+    const Graph g = build(64, 2);  // what it can do does not depend on sizes
+    for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
+      if (!ggml_backend_supports_op(backend.get(), ggml_graph_node(g.graph, i))) return false;
+    }
+    return true;
+  }
+
+  // softmax(row i of logits)[targets[i]] in float; NaN in a row gives NaN or 0. logits is
+  // [vocabulary, rows], F32, computed; there is a target for each of the first rows. Waits for the
+  // result. False: the device failed.
+  bool score(ggml_tensor* logits, std::span<const Token> targets, std::span<float> result) {
+    constexpr std::size_t kRows = 64;  // at once: the scratch memory is as many rows
+    for (std::size_t first = 0; first < targets.size(); first += kRows) {
+      const std::size_t count = std::min(kRows, targets.size() - first);
+      const Graph g = build(logits->ne[0], count);
+      char* data = static_cast<char*>(logits->data) + first * logits->nb[1];
+      if (ggml_backend_tensor_alloc(buffer_of(logits), g.rows, data) != GGML_STATUS_SUCCESS ||
+          !ggml_gallocr_alloc_graph(allocator.get(), g.graph)) {
+        return false;
+      }
+      std::vector<std::int32_t> elements(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto row = std::int64_t(i) * logits->ne[0];
+        elements[i] = std::int32_t(row) + targets[first + i];
+      }
+      ggml_backend_tensor_set(g.targets, elements.data(), 0, count * sizeof(std::int32_t));
+      if (ggml_backend_graph_compute(backend.get(), g.graph) != GGML_STATUS_SUCCESS) return false;
+      ggml_backend_tensor_get(g.result, result.data() + first, 0, count * sizeof(float));
+    }
+    return true;
+  }
+};
+
 LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
     : facts_(std::move(facts)),
+      file_(facts_.path.filename().string()),
       options_(options),
       model_(std::move(model)),
       vocab_(llama_model_get_vocab(model_.get())),
@@ -22,16 +94,15 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
       workers_(thread_count(options)) {
   llama_context_params params =
       context_params(options, options.context > 0 ? options.context : facts_.geometry.train_length);
-  params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
+  params.n_seq_max = std::uint32_t(options.timelines);
   params.swa_full = keeps_windows_whole(options);
   injector_ = std::make_unique<Injector>(probe_rotations(model_.get(), params));
   check_rotations(injector_->rotations(), facts_);
   params.cb_eval = Injector::callback;
   params.cb_eval_user_data = injector_.get();
   context_ = make_context(model_.get(), params);
-  ubatch_ = static_cast<int>(llama_n_ubatch(context_.get()));
+  ubatch_ = int(llama_n_ubatch(context_.get()));
   for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
-  sequence_counts_.assign(static_cast<std::size_t>(ubatch_), 1);
 
   Extension untouched;
   injector_->add(make_setting(injector_->rotations(), make_plan(facts_.geometry, untouched),
@@ -44,7 +115,7 @@ LocalModel::~LocalModel() {
 }
 
 void LocalModel::use(const Ladder& ladder) {
-  if (static_cast<int>(free_sequences_.size()) != options_.timelines) {
+  if (int(free_sequences_.size()) != options_.timelines) {
     throw Error(ErrorKind::usage, "a model cannot change its plan while it has timelines");
   }
   const Plan& plan = ladder.rungs().front().plan;
@@ -84,7 +155,7 @@ constexpr double kMostDrift = 0.3;
 std::size_t turns_of_a_key(const Ladder& ladder) {
   if (!ladder.has_single_factor()) return ladder.rungs().size() - 1;
   const NearPart& near = *ladder.near();
-  auto turns = static_cast<std::size_t>(near.length / near.step + 2);  // while it is near
+  auto turns = std::size_t(near.length / near.step + 2);  // while it is near
   for (std::size_t r = 1; r < ladder.rungs().size(); ++r) {
     turns += ladder.rungs()[r].plan.factor() != ladder.rungs()[r - 1].plan.factor();
   }
@@ -155,10 +226,6 @@ void LocalModel::find_keys() {
       std::make_unique<KeyTurner>(caches, injector_->rotations(), llama_n_threads(context_.get()));
 }
 
-std::int64_t LocalModel::end_of_rung(std::size_t rung) const {
-  return ladder_ ? ladder_->rungs().at(rung).length : context_length();
-}
-
 void LocalModel::turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to) {
   llama_synchronize(context_.get());
   turner_->turn(cells, key_state(from), key_state(to));
@@ -174,31 +241,19 @@ void LocalModel::copy_sequence(llama_seq_id from, llama_seq_id to) {
   }
 }
 
-std::int32_t LocalModel::first_cell(llama_seq_id sequence) const {
-  return sequence * static_cast<std::int32_t>(llama_n_ctx_seq(context_.get()));
-}
-
-// libllama does not say where it puts a restored sequence. So the keys are saved with their numbers
-// in place of their content, and found by them.
 std::optional<std::vector<std::int32_t>> LocalModel::copy_cells(
     llama_seq_id sequence, std::span<const std::int32_t> cells) {
-  llama_synchronize(context_.get());
-  std::vector<CellRows> rows;
-  for (const KeyCache& cache : turner_->caches()) rows.emplace_back(cache.tensor, cells);
-  std::vector<std::uint8_t> state(llama_state_seq_get_size(context_.get(), sequence));
-  for (CellRows& r : rows) r.mark();
-  const std::size_t written =
-      llama_state_seq_get_data(context_.get(), state.data(), state.size(), sequence);
-  for (const CellRows& r : rows) r.put(cells);
-  if (written == 0 ||
-      llama_state_seq_set_data(context_.get(), state.data(), written, sequence) == 0)
-    return std::nullopt;
-  std::optional<std::vector<std::int32_t>> found = rows.front().find();
-  for (const CellRows& r : rows) {
-    if (!found || !r.marked_at(*found)) return std::nullopt;
-    r.put(*found);
-  }
-  return found;
+  llama_context* const context = context_.get();
+  llama_synchronize(context);
+  std::vector<std::uint8_t> state(llama_state_seq_get_size(context, sequence));
+  std::size_t written = 0;
+  const auto save = [&] {
+    written = llama_state_seq_get_data(context, state.data(), state.size(), sequence);
+    return written > 0;
+  };
+  return cells_after(turner_->caches(), cells, save, [&] {
+    return llama_state_seq_set_data(context, state.data(), written, sequence) > 0;
+  });
 }
 
 std::string LocalModel::description() const {
@@ -214,16 +269,6 @@ std::string LocalModel::description() const {
              " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_);
 }
 
-std::optional<std::vector<Token>> LocalModel::tokenize_unless(
-    std::string_view text, bool add_bos, bool special, const std::function<bool()>& give_up) const {
-  return tokens_in_pieces(model_.get(), facts_.path.filename().string(), text, add_bos, special,
-                          give_up);
-}
-
-std::string LocalModel::detokenize(std::span<const Token> tokens) const {
-  return text_of(vocab_, facts_.path.filename().string(), tokens);
-}
-
 std::string LocalModel::piece(Token token) const {
   if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return {};  // tokens only
   return piece_of(vocab_, token, false);
@@ -237,20 +282,10 @@ const TokenTexts* LocalModel::token_texts() const {
       if (!texts_.text.back().empty()) texts_.sorted.push_back(token);
     }
     std::sort(texts_.sorted.begin(), texts_.sorted.end(), [&](Token a, Token b) {
-      return texts_.text[static_cast<std::size_t>(a)] < texts_.text[static_cast<std::size_t>(b)];
+      return texts_.text[std::size_t(a)] < texts_.text[std::size_t(b)];
     });
   });
   return &texts_;
-}
-
-std::optional<Token> LocalModel::bos() const { return bos_of(vocab_); }
-
-std::optional<ChatTemplate> LocalModel::chat_template() const {
-  return chat_template_of(model_.get());
-}
-
-std::string LocalModel::apply_chat_template(std::span<const ChatMessage> messages) const {
-  return chat_prompt(model_.get(), facts_.path.filename().string(), messages);
 }
 
 void LocalModel::check_length(std::int64_t length) const {
@@ -277,7 +312,7 @@ std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<Local
 
 std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
   // Where libllama puts it among others is not known, and keys are turned by their cells.
-  if (unified() && grows() && static_cast<int>(free_sequences_.size()) != options_.timelines) {
+  if (unified() && grows() && int(free_sequences_.size()) != options_.timelines) {
     throw Error(ErrorKind::usage,
                 "in a cache that timelines share, one whose keys are turned can only be restored "
                 "as the first of them",
@@ -303,40 +338,40 @@ llama_seq_id LocalModel::take_sequence() {
 }
 
 void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wanted) {
-  tokens_.clear();
-  positions_.clear();
-  rotated_positions_.clear();
-  sequences_.clear();
+  std::vector<Token> tokens;
+  std::vector<llama_pos> positions;
+  std::vector<std::int32_t> rotated_positions;
+  std::vector<llama_seq_id> sequences;
   bool shifted = false;
   for (const Chunk& chunk : chunks) {
     const std::int64_t shift = ladder_ ? ladder_->rungs().at(chunk.rung).shift : 0;
     shifted = shifted || shift != 0;
-    tokens_.insert(tokens_.end(), chunk.tokens.begin(), chunk.tokens.end());
     for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
-      const std::int64_t position = chunk.position + static_cast<std::int64_t>(i);
-      positions_.push_back(static_cast<llama_pos>(position));
-      rotated_positions_.push_back(static_cast<std::int32_t>(position - shift));
+      check_token(chunk.tokens[i]);
+      tokens.push_back(chunk.tokens[i]);
+      positions.push_back(llama_pos(chunk.position + std::int64_t(i)));
+      rotated_positions.push_back(std::int32_t(positions.back() - shift));
+      sequences.push_back(chunk.sequence);
     }
-    sequences_.resize(tokens_.size(), chunk.sequence);
   }
-  const std::size_t count = tokens_.size();
-  for (const Token token : tokens_) check_token(token);
-  sequence_lists_.clear();
-  for (llama_seq_id& sequence : sequences_) sequence_lists_.push_back(&sequence);
-  outputs_.assign(wanted.begin(), wanted.end());
+  const std::size_t count = tokens.size();
+  std::vector<int32_t> sequence_counts(count, 1);
+  std::vector<llama_seq_id*> sequence_lists;
+  for (llama_seq_id& sequence : sequences) sequence_lists.push_back(&sequence);
+  std::vector<std::int8_t> outputs(wanted.begin(), wanted.end());
   const std::int64_t position = chunks.front().position;
-  llama_batch batch{};
-  batch.n_tokens = static_cast<int32_t>(count);
-  batch.token = tokens_.data();
-  batch.pos = positions_.data();
-  batch.n_seq_id = sequence_counts_.data();
-  batch.seq_id = sequence_lists_.data();
-  batch.logits = outputs_.data();
+  const llama_batch batch{.n_tokens = int32_t(count),
+                          .token = tokens.data(),
+                          .embd = nullptr,
+                          .pos = positions.data(),
+                          .n_seq_id = sequence_counts.data(),
+                          .seq_id = sequence_lists.data(),
+                          .logits = outputs.data()};
 
   take_llama_log();
   // The positions of the decode before must have been read.
   if (ladder_ && ladder_->has_single_factor()) llama_synchronize(context_.get());
-  injector_->begin(chunks.front().rung, rotated_positions_, shifted);
+  injector_->begin(chunks.front().rung, rotated_positions, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
     throw Error(ErrorKind::usage,
@@ -349,10 +384,6 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
                                        ": ", take_llama_log()));
   }
   injector_->finish();
-}
-
-bool LocalModel::recurrent() const {
-  return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
 }
 
 void LocalModel::read_together(std::span<const Reading> readings, const LogitObserver& observer) {
@@ -411,7 +442,7 @@ void LocalModel::decode_together(std::span<const Reading> readings, std::span<co
     decode(some, wanted);
   } catch (...) {
     for (const Chunk& chunk : some) {
-      llama_memory_seq_rm(memory(), chunk.sequence, static_cast<llama_pos>(chunk.position), -1);
+      llama_memory_seq_rm(memory(), chunk.sequence, llama_pos(chunk.position), -1);
     }
     throw;
   }
@@ -446,14 +477,13 @@ void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> target
   if (!in_place) return score_on_host(targets, scores);
   for (std::size_t i = 0; i < targets.size(); ++i) {
     const float probability = probabilities_[i];
-    scores[i] = probability > kLeastProbability
-                    ? std::log(static_cast<double>(probability))
-                    : log_probability(row(i), static_cast<std::size_t>(targets[i]));
+    scores[i] = probability > kLeastProbability ? std::log(double(probability))
+                                                : log_probability(row(i), std::size_t(targets[i]));
   }
   // A row is sometimes checked against what libllama itself returns. Not always: that waits
   // for all logits to arrive here, while the next chunk could be computing.
   if (!targets.empty() && calls_in_place_++ % kCallsPerCheck == 0) {
-    const double expected = log_probability(row(0), static_cast<std::size_t>(targets[0]));
+    const double expected = log_probability(row(0), std::size_t(targets[0]));
     if (std::abs(scores[0] - expected) > kTolerance * (1 - expected)) {
       scoring_ = Scoring::host;
       score_on_host(targets, scores);
@@ -463,50 +493,41 @@ void LocalModel::decode_scored(const Chunk& chunk, std::span<const Token> target
 
 bool LocalModel::score_in_place(ggml_tensor* logits, std::span<const Token> targets) {
   if (logits->type != GGML_TYPE_F32 || logits->ne[0] != vocabulary_ ||
-      logits->ne[1] < static_cast<std::int64_t>(targets.size()) || !ggml_is_contiguous(logits)) {
+      logits->ne[1] < std::int64_t(targets.size()) || !ggml_is_contiguous(logits)) {
     return false;
   }
   const ggml_backend_buffer_t buffer = buffer_of(logits);
-  try {
-    if (!device_scorer_) {
-      const bool here = ggml_backend_buffer_is_host(buffer) && scoring_ == Scoring::automatic;
-      if (!here) device_scorer_ = DeviceScorer::make(ggml_backend_buffer_get_type(buffer));
-      if (!device_scorer_) {
-        scoring_ = Scoring::host;
-        return false;
-      }
-    }
-    probabilities_.resize(targets.size());
-    device_scorer_->score(logits, targets, probabilities_);
-    return true;
-  } catch (const Error&) {
-    scoring_ = Scoring::host;  // it can always be done here
-    return false;
+  bool able = device_scorer_ != nullptr;
+  if (!able && (scoring_ == Scoring::device || !ggml_backend_buffer_is_host(buffer))) {
+    device_scorer_ = std::make_unique<DeviceScorer>();
+    able = device_scorer_->open(ggml_backend_buffer_get_type(buffer));
+    if (!able) device_scorer_.reset();
   }
+  probabilities_.resize(targets.size());
+  if (able && device_scorer_->score(logits, targets, probabilities_)) return true;
+  scoring_ = Scoring::host;  // it can always be done here
+  return false;
 }
 
 void LocalModel::score_on_host(std::span<const Token> targets, std::span<double> scores) {
   if (targets.empty()) return;
   // libllama keeps wanted rows side by side, and is asked from this thread only.
   const std::span<const float> first = row(0);
-  const auto threads = static_cast<std::size_t>(workers_.threads());
-  auto part = [&](std::size_t slot) {
-    for (std::size_t i = slot; i < targets.size(); i += threads) {
-      scores[i] = log_probability({first.data() + i * first.size(), first.size()},
-                                  static_cast<std::size_t>(targets[i]));
+  const auto threads = std::size_t(workers_.threads());
+  workers_.run(workers_.threads(), [&](int slot) {
+    for (std::size_t i = std::size_t(slot); i < targets.size(); i += threads) {
+      scores[i] =
+          log_probability({first.data() + i * first.size(), first.size()}, std::size_t(targets[i]));
     }
-  };
-  workers_.run(
-      [](void* data, int slot) { (*static_cast<decltype(part)*>(data))(std::size_t(slot)); }, &part,
-      workers_.threads());
+  });
 }
 
 std::span<const float> LocalModel::row(std::size_t index) const {
-  const float* row = llama_get_logits_ith(context_.get(), static_cast<int32_t>(index));
+  const float* row = llama_get_logits_ith(context_.get(), int32_t(index));
   if (row == nullptr) {
     throw Error(ErrorKind::failed, cat("libllama has no logits for row ", index));
   }
-  return {row, static_cast<std::size_t>(vocabulary_)};
+  return {row, std::size_t(vocabulary_)};
 }
 
 }  // namespace mrrope::engine

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "engine/llama/graph/inject.h"
-#include "engine/llama/graph/score.h"
 #include "engine/llama/loader.h"
+#include "engine/llama/tokenize.h"
 #include "engine/run/speed.h"
 #include "mrrope/rotary.h"
 
@@ -33,12 +33,20 @@ class LocalModel final : public TimelineModel {
   }
   std::optional<std::vector<Token>> tokenize_unless(
       std::string_view text, bool add_bos, bool special,
-      const std::function<bool()>& give_up) const override;
-  std::string detokenize(std::span<const Token> tokens) const override;
-  std::optional<Token> bos() const override;
+      const std::function<bool()>& give_up) const override {
+    return tokens_in_pieces(model_.get(), file_, text, add_bos, special, give_up);
+  }
+  std::string detokenize(std::span<const Token> tokens) const override {
+    return text_of(vocab_, file_, tokens);
+  }
+  std::optional<Token> bos() const override { return bos_of(vocab_); }
   int vocabulary() const override { return vocabulary_; }
-  std::string apply_chat_template(std::span<const ChatMessage> messages) const override;
-  std::optional<ChatTemplate> chat_template() const override;
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
+    return chat_prompt(model_.get(), file_, messages);
+  }
+  std::optional<ChatTemplate> chat_template() const override {
+    return chat_template_of(model_.get());
+  }
   bool tokenizer_is_remote() const override { return false; }
   std::string piece(Token token) const override;
   bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
@@ -47,7 +55,7 @@ class LocalModel final : public TimelineModel {
   std::int64_t context_length() const override { return llama_n_ctx(context_.get()); }
   std::unique_ptr<Timeline> timeline() override;
   bool forgets() const override { return !recurrent(); }
-  std::size_t batch() const override { return static_cast<std::size_t>(ubatch_); }
+  std::size_t batch() const override { return std::size_t(ubatch_); }
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
   std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
@@ -64,20 +72,17 @@ class LocalModel final : public TimelineModel {
     std::int64_t position;
     std::size_t rung;
   };
-  // Computes chunks of different timelines, on rungs that go together and at most ubatch() tokens,
-  // numbered from the first token of the first chunk. wanted[i]: the logits that follow token i are
-  // kept: row(i) returns them until the next call. Throws Error: usage (the cache is
-  // full), failed.
+  // Computes chunks of different timelines, on rungs that go together and at most ubatch() tokens
+  // in all. wanted[i]: row(i) returns the logits that follow token i until the next call. Throws
+  // Error: usage (the cache is full), failed.
   void decode(std::span<const Chunk> chunks, std::span<const char> wanted);
   void decode(const Chunk& chunk, std::span<const char> wanted) { decode({&chunk, 1}, wanted); }
-  // Under a ladder that grows: where the last decode stored its tokens, in their order. Otherwise
-  // empty.
+  // Under a ladder that grows: where the last decode stored its tokens.
   const std::vector<std::int32_t>& cells() const noexcept { return injector_->cells(); }
   std::span<const float> row(std::size_t index) const;
 
-  // Computes tokens as above, all wanted, and the natural logarithm of the probability of
-  // targets[i] after tokens[i] into scores[i], for as many targets as there are. NaN where a logit
-  // is.
+  // The same with all wanted, and the natural logarithm of the probability of targets[i] after
+  // tokens[i] in scores[i]; NaN where a logit is.
   void decode_scored(const Chunk& chunk, std::span<const Token> targets, std::span<double> scores);
 
   // Where scores are computed: on the accelerator if the logits are there, or as told, for tests.
@@ -85,33 +90,34 @@ class LocalModel final : public TimelineModel {
   void score_on(Scoring where) noexcept { scoring_ = where; }
   Scoring scoring() const noexcept { return scoring_; }
 
-  // The longest timeline that the cache and the ladder have room for, and the refusal of a longer
-  // one: Error (usage).
+  // The longest timeline that there is room for; the others throw Error (usage).
   std::int64_t longest() const;
   void check_length(std::int64_t length) const;
-  // Throws Error (usage) where it is outside the vocabulary.
   void check_token(Token token) const;
 
-  // The ladder's: the rung in force at a length, the last length of a rung, and the turn of a
-  // timeline's keys from rung to rung. cells[p] is the cell of position p.
+  // The ladder's. turn() turns the keys of a timeline; cells[p] is the cell of position p.
   std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
-  std::int64_t end_of_rung(std::size_t rung) const;
+  std::int64_t end_of_rung(std::size_t rung) const {
+    return ladder_ ? ladder_->rungs().at(rung).length : context_length();
+  }
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
-  // Without a unified cache: copies a sequence, cache included, to an empty one. Throws Error
-  // (failed).
+  // Without a unified cache: copies a sequence to an empty one; the first of the cells of a
+  // sequence, which lie in the order of its positions.
   void copy_sequence(llama_seq_id from, llama_seq_id to);
-  // Without a unified cache: the first of the cells of a sequence, which lie in the order of its
-  // positions.
-  std::int32_t first_cell(llama_seq_id sequence) const;
-  // Gives a sequence copies of its own of keys and values that it shares; cells[p] is the cell of
-  // position p. Returns the new cells, or nothing where there is no room or where layers would keep
-  // a token in different cells: the sequence may then be empty and has to be computed again.
+  std::int32_t first_cell(llama_seq_id sequence) const {
+    return sequence * std::int32_t(llama_n_ctx_seq(context_.get()));
+  }
+  // Gives a sequence copies of its own of what it shares. Returns the new cells, or nothing where
+  // there is no room or where layers would keep a token in different cells: the sequence may then
+  // be empty and has to be computed again.
   std::optional<std::vector<std::int32_t>> copy_cells(llama_seq_id sequence,
                                                       std::span<const std::int32_t> cells);
   bool unified() const noexcept { return options_.unified; }
   int timelines() const noexcept { return options_.timelines; }
   // Some layers keep a state per sequence in place of keys.
-  bool recurrent() const;
+  bool recurrent() const {
+    return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
+  }
   bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
   bool has_near_part() const noexcept { return ladder_ && ladder_->near(); }
 
@@ -126,18 +132,17 @@ class LocalModel final : public TimelineModel {
  private:
   void decode_together(std::span<const Reading> readings, std::span<const Chunk> chunks,
                        std::span<const std::size_t> members, const LogitObserver& observer);
-  // Finds out where keys are stored, with one token. Throws Error (unsupported).
+  // Finds out where keys are stored, with one token.
   void find_keys();
-  // Throws Error (unsupported) where a model cannot have a near part.
   void check_near(const Ladder& ladder) const;
   KeyState key_state(std::size_t rung) const;
 
-  // Called with the computed logits inside a decode; whether the probabilities could be computed
-  // where they are.
+  // Inside a decode: whether the probabilities could be computed where the logits are.
   bool score_in_place(ggml_tensor* logits, std::span<const Token> targets);
   void score_on_host(std::span<const Token> targets, std::span<double> scores);
 
   Model facts_;
+  std::string file_;  // its name
   LocalOptions options_;
   LlamaPtr<llama_model> model_;
   const llama_vocab* vocab_;
@@ -150,6 +155,7 @@ class LocalModel final : public TimelineModel {
   std::unique_ptr<KeyTurner> turner_;  // once a ladder that grows was used
   Workers workers_;
   Scoring scoring_ = Scoring::automatic;
+  struct DeviceScorer;
   std::unique_ptr<DeviceScorer> device_scorer_;
   std::vector<float> probabilities_;
   std::size_t calls_in_place_ = 0;
@@ -158,14 +164,6 @@ class LocalModel final : public TimelineModel {
   std::vector<RotarySetting> far_;
   std::vector<llama_seq_id> free_sequences_;
   SpeedMeter meter_;
-  // The batch being decoded.
-  std::vector<Token> tokens_;
-  std::vector<llama_pos> positions_;
-  std::vector<std::int32_t> rotated_positions_;
-  std::vector<int32_t> sequence_counts_;
-  std::vector<llama_seq_id> sequences_;
-  std::vector<llama_seq_id*> sequence_lists_;
-  std::vector<std::int8_t> outputs_;
 };
 
 // A timeline over one sequence of the cache. The model must outlive it.
@@ -181,7 +179,7 @@ class LocalTimeline final : public Timeline {
   LocalTimeline(const LocalTimeline&) = delete;
   LocalTimeline& operator=(const LocalTimeline&) = delete;
 
-  std::int64_t length() const override { return static_cast<std::int64_t>(tokens_.size()); }
+  std::int64_t length() const override { return std::int64_t(tokens_.size()); }
   std::size_t rung() const override { return past_->rung; }
   llama_seq_id sequence() const noexcept { return sequence_; }
   void append(std::span<const Token> tokens) override;
@@ -197,8 +195,8 @@ class LocalTimeline final : public Timeline {
   std::vector<Token> tokens() const override { return tokens_; }
   void save(const std::filesystem::path& path) const override;
 
-  // For a decode of several timelines (LocalModel::read_together): puts the keys on the rung of the
-  // next token and says what to compute. The tokens must end on the rung they begin on.
+  // For read_together(): puts the keys on the rung of the next token and says what to compute. The
+  // tokens must end on the rung they begin on.
   LocalModel::Chunk begin_shared(std::span<const Token> tokens);
   // After a decode: the tokens are part of the timeline.
   void keep(std::span<const Token> tokens, std::span<const std::int32_t> cells);
@@ -213,8 +211,8 @@ class LocalTimeline final : public Timeline {
     std::size_t rung = 0;
   };
 
-  // Decodes one chunk; its last token is always wanted, since not every architecture runs without
-  // any (chameleon). first: the index of the chunk's first token within the append.
+  // Decodes one chunk, which begins with token `first` of the append; its last token is always
+  // wanted, since not every architecture runs without any (chameleon).
   using Compute = std::function<void(std::size_t first, const LocalModel::Chunk& chunk)>;
 
   // Computes tokens chunk by chunk; the row of the last one becomes last_logits_. If a chunk fails
@@ -226,21 +224,15 @@ class LocalTimeline final : public Timeline {
   void leave_shared_keys();
   // Where its tokens lie if libllama has put them into the first cells, in order.
   void number_cells(std::size_t count);
-  // After a failed decode: the cache may hold some of its tokens, the timeline does not.
-  void drop_unkept();
-  // Computes the timeline again if the cache does not hold it.
-  void catch_up();
+  void drop_unkept();  // after a failed decode: what the cache may hold of it
+  void catch_up();     // computes the timeline again if the cache does not hold it
   // Replaces what the timeline holds. If that fails it has these tokens, and catch_up() tries
   // again.
   void read_again(std::vector<Token> tokens);
-  // Empties the timeline, cache included.
-  void forget();
-  // Computes one more token without keeping its logits: they are valid until the next decode.
-  std::span<const float> step(Token token);
+  void forget();  // all, cache included
   // Makes last_logits_ those that follow the last token, computing it again if need be.
   void ensure_logits();
-  // For load(): throws where libllama would abort. The timeline is empty before and after.
-  void check_recurrent_state(std::span<const std::uint8_t> state, std::span<const Token> tokens);
+  // For load(): why libllama would abort, or take what cannot be.
   std::string trouble_with_cells(std::span<const std::uint8_t> state, std::size_t tokens) const;
 
   LocalModel& model_;

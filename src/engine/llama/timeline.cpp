@@ -11,8 +11,8 @@
 #include <cstring>
 #include <limits>
 #include <numeric>
-#include <stdexcept>
 
+#include "base/files/source.h"
 #include "base/text.h"
 #include "base/utf8.h"
 #include "engine/llama/choose.h"
@@ -31,97 +31,52 @@ namespace {
 // In memory a state begins with a mark and a sequence number.
 constexpr std::size_t kStateMark = 2 * sizeof(std::uint32_t);
 
-// The tokens of an append after which an observer sees the logits. Copies: the observer may change
-// what it was given.
-class Observed {
- public:
-  Observed(std::span<const std::size_t> wanted, std::size_t count, const LogitObserver& observer)
-      : wanted_(wanted.begin(), wanted.end()), observer_(observer) {
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i] < count && (i == 0 || wanted[i] > wanted[i - 1])) continue;
+// By token of an append: whether an observer sees the logits after it.
+std::vector<char> flags_of(std::span<const std::size_t> wanted, std::size_t count) {
+  std::vector<char> flags(count, 0);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] >= count || (i > 0 && wanted[i] <= wanted[i - 1])) {
       throw Error(ErrorKind::usage,
                   cat("logits wanted after token ", wanted[i], " of ", count,
                       ": the list must ascend and stay inside the appended tokens"));
     }
+    flags[wanted[i]] = 1;
   }
+  return flags;
+}
 
-  // Of a chunk whose first token is `first` of the append; its last token is always wanted.
-  std::vector<char> flags(std::size_t first, std::size_t count) const {
-    std::vector<char> flags(count, 0);
-    for (std::size_t i = next_; i < wanted_.size() && wanted_[i] < first + count; ++i) {
-      flags[wanted_[i] - first] = 1;
-    }
-    flags.back() = 1;
-    return flags;
+// After the decode of a chunk, which begins with token `first` of the append.
+void show(const LocalModel& model, const LocalModel::Chunk& chunk, std::size_t first,
+          const std::vector<char>& flags, const LogitObserver& observer) {
+  for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
+    if (flags[first + i] == 0) continue;
+    const std::span<const float> row = model.row(i);
+    if (!top_two(row).valid) refuse_nan(chunk.position + std::int64_t(i));
+    observer(first + i, row);
   }
-
-  // After its decode; position: of its first token.
-  void show(const LocalModel& model, std::size_t first, std::size_t count, std::int64_t position) {
-    for (; next_ < wanted_.size() && wanted_[next_] < first + count; ++next_) {
-      const std::size_t index = wanted_[next_] - first;
-      const std::span<const float> row = model.row(index);
-      if (!top_two(row).valid) refuse_nan(position + static_cast<std::int64_t>(index));
-      observer_(wanted_[next_], row);
-    }
-  }
-
- private:
-  std::vector<std::size_t> wanted_;
-  const LogitObserver& observer_;
-  std::size_t next_ = 0;
-};
+}
 
 // A whole file in memory; changes stay there. Throws Error (failed).
-class MappedFile {
- public:
+struct MappedFile {
+  void* data = MAP_FAILED;
+  std::size_t size = 0;
+
   explicit MappedFile(const std::filesystem::path& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     struct stat about {};
     const bool opened = file >= 0 && ::fstat(file, &about) == 0;
-    size_ = static_cast<std::size_t>(about.st_size);
-    if (size_ > 0) data_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
-    const std::string why = opened && size_ == 0 ? "it is empty" : strerror(errno);
+    size = std::size_t(about.st_size);
+    if (size > 0) data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    const std::string why = opened && size == 0 ? "it is empty" : strerror(errno);
     if (file >= 0) ::close(file);
-    if (data_ == MAP_FAILED) {
+    if (data == MAP_FAILED) {
       throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", why),
                   "give another --session");
     }
   }
-  ~MappedFile() { ::munmap(data_, size_); }
+  ~MappedFile() { ::munmap(data, size); }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
-
-  std::span<std::uint8_t> bytes() const { return {static_cast<std::uint8_t*>(data_), size_}; }
-
- private:
-  void* data_ = MAP_FAILED;
-  std::size_t size_ = 0;
-};
-
-// What a state says about its cells, each cache in its turn. Throws std::out_of_range where it ends
-// early.
-class StateReader {
- public:
-  explicit StateReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  template <typename T = std::uint32_t>
-  T number() {
-    T value{};
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return value;
-  }
-  const std::uint8_t* take(std::size_t size) {
-    if (size > bytes_.size()) throw std::out_of_range("it ends early");
-    const std::uint8_t* const begin = bytes_.data();
-    bytes_ = bytes_.subspan(size);
-    return begin;
-  }
-  void skip_rows(std::size_t count, std::size_t size) {
-    if (size > 0 && count > bytes_.size() / size) throw std::out_of_range("it ends early");
-    take(count * size);
-  }
-
- private:
-  std::span<const std::uint8_t> bytes_;
 };
 
 }  // namespace
@@ -159,7 +114,7 @@ void LocalTimeline::leave_shared_keys() {
 
 void LocalTimeline::keep(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
   if (!model_.unified() && !cells.empty() &&
-      cells.front() != model_.first_cell(sequence_) + static_cast<std::int32_t>(length())) {
+      cells.front() != model_.first_cell(sequence_) + std::int32_t(length())) {
     throw Error(ErrorKind::failed, cat("libllama keeps token ", length(), " of sequence ",
                                        sequence_, " in cell ", cells.front()));
   }
@@ -173,7 +128,7 @@ void LocalTimeline::number_cells(std::size_t count) {
 }
 
 LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
-  const std::int64_t end = length() + static_cast<std::int64_t>(tokens.size());
+  const std::int64_t end = length() + std::int64_t(tokens.size());
   model_.check_length(end);
   climb(length() + 1);
   if (end > model_.end_of_rung(past_->rung)) {
@@ -185,7 +140,7 @@ LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
 
 void LocalTimeline::drop_unkept() {
   // A recurrent state cannot go back.
-  stale_ = !llama_memory_seq_rm(model_.memory(), sequence_, static_cast<llama_pos>(length()), -1);
+  stale_ = !llama_memory_seq_rm(model_.memory(), sequence_, llama_pos(length()), -1);
 }
 
 void LocalTimeline::catch_up() {
@@ -214,8 +169,8 @@ void LocalTimeline::forget() {
 }
 
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
-  model_.check_length(length() + static_cast<std::int64_t>(tokens.size()));
-  const auto ubatch = static_cast<std::size_t>(model_.ubatch());
+  model_.check_length(length() + std::int64_t(tokens.size()));
+  const auto ubatch = std::size_t(model_.ubatch());
   const std::int64_t begin = length();
   const auto start = std::chrono::steady_clock::now();
   std::size_t cut = 0;  // chunks also end here, on any rung
@@ -224,7 +179,7 @@ void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& comp
     std::size_t count = cut - first;
     climb(length() + 1);
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
-    count = std::min(count, static_cast<std::size_t>(room));
+    count = std::min(count, std::size_t(room));
     last_logits_.clear();
     const std::span<const Token> part = std::span(tokens).subspan(first, count);
     try {
@@ -244,21 +199,6 @@ void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& comp
   model_.meter().add(begin, length() - begin, took.count());
 }
 
-std::span<const float> LocalTimeline::step(Token token) {
-  model_.check_length(length() + 1);
-  climb(length() + 1);
-  last_logits_.clear();
-  const char wanted = 1;
-  try {
-    model_.decode({sequence_, {&token, 1}, length(), past_->rung}, {&wanted, 1});
-  } catch (...) {
-    drop_unkept();
-    throw;
-  }
-  keep({&token, 1}, model_.cells());
-  return model_.row(0);
-}
-
 void LocalTimeline::append(std::span<const Token> tokens) {
   append_observed(tokens, {}, {});
   if (!tokens.empty() && !top_two(last_logits_).valid) refuse_nan(length() - 1);
@@ -272,13 +212,13 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
                                                           std::span<const std::size_t> wanted,
                                                           const LogitObserver& observer) {
   const std::vector<Token> tokens(given.begin(), given.end());
-  Observed observed(wanted, tokens.size(), observer);
+  const std::vector<char> flags = flags_of(wanted, tokens.size());
   std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
   if (tokens.empty()) return scores;
   if (length() > 0) {
     ensure_logits();
     model_.check_token(tokens[0]);
-    scores[0] = log_probability(last_logits_, static_cast<std::size_t>(tokens[0]));
+    scores[0] = log_probability(last_logits_, std::size_t(tokens[0]));
     if (std::isnan(scores[0])) refuse_nan(length() - 1);
   }
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
@@ -290,9 +230,9 @@ std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token>
     const std::span<double> part = std::span(scores).subspan(first + 1, rows);
     model_.decode_scored(chunk, targets, part);
     for (std::size_t i = 0; i < rows; ++i) {
-      if (std::isnan(part[i])) refuse_nan(length() + static_cast<std::int64_t>(i));
+      if (std::isnan(part[i])) refuse_nan(length() + std::int64_t(i));
     }
-    observed.show(model_, first, chunk.tokens.size(), length());
+    show(model_, chunk, first, flags, observer);
   });
   if (!top_two(last_logits_).valid) refuse_nan(length() - 1);
   return scores;
@@ -302,10 +242,13 @@ void LocalTimeline::append_observed(std::span<const Token> given,
                                     std::span<const std::size_t> wanted,
                                     const LogitObserver& observer) {
   const std::vector<Token> tokens(given.begin(), given.end());
-  Observed observed(wanted, tokens.size(), observer);
+  const std::vector<char> flags = flags_of(wanted, tokens.size());
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
-    model_.decode(chunk, observed.flags(first, chunk.tokens.size()));
-    observed.show(model_, first, chunk.tokens.size(), length());
+    const auto begin = flags.begin() + std::ptrdiff_t(first);
+    std::vector<char> own(begin, begin + std::ptrdiff_t(chunk.tokens.size()));
+    own.back() = 1;
+    model_.decode(chunk, own);
+    show(model_, chunk, first, flags, observer);
   });
 }
 
@@ -340,9 +283,8 @@ void LocalTimeline::truncate(std::int64_t length) {
   const bool exact = !model_.has_near_part() || past_->rung == 0 || model_.rung_at(length) > 0;
   const bool reaches_back =
       exact && (window == 0 || oldest <= std::max<std::int64_t>(0, length - window));
-  if (length > 0 && reaches_back &&
-      llama_memory_seq_rm(memory, sequence_, static_cast<llama_pos>(length), -1)) {
-    tokens_.resize(static_cast<std::size_t>(length));
+  if (length > 0 && reaches_back && llama_memory_seq_rm(memory, sequence_, llama_pos(length), -1)) {
+    tokens_.resize(std::size_t(length));
     if (!cells_.empty()) cells_.resize(tokens_.size());
     return;
   }
@@ -359,16 +301,15 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
   const std::int64_t room = model_.longest() - length();
   const auto most = std::min<std::int64_t>(options.max_tokens, room);
   ensure_logits();
-  std::span<const float> logits = last_logits_;
-  while (static_cast<std::int64_t>(result.tokens.size()) < most) {
-    const auto [token, gap] = chooser.choose(logits, length() - 1);
+  while (std::int64_t(result.tokens.size()) < most) {
+    const auto [token, gap] = chooser.choose(last_logits_, length() - 1);
     smallest_gap = std::min(smallest_gap, gap);
     if (model_.ends_text(token)) {
       result.finish = "stop";
       break;
     }
     result.tokens.push_back(token);
-    logits = step(token);
+    append_observed({&token, 1}, {}, {});
     const std::string fresh = stream.add(model_.piece(token));
     result.text += fresh;
     if (!fresh.empty() && options.on_text && !options.on_text(fresh)) {
@@ -380,7 +321,6 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
       break;
     }
   }
-  if (!result.tokens.empty()) last_logits_.assign(logits.begin(), logits.end());
   const std::string rest = stream.finish();
   result.text += rest;
   if (!rest.empty() && options.on_text && result.finish != "cancelled") options.on_text(rest);
@@ -407,58 +347,11 @@ void LocalTimeline::save(const std::filesystem::path& path) const {
   }
 }
 
-// libllama asserts that a sequence has one recurrent cell. How large a state must be and where that
-// cell is follow from the states of the first two tokens, which are computed here.
-void LocalTimeline::check_recurrent_state(std::span<const std::uint8_t> state,
-                                          std::span<const Token> tokens) {
-  const auto size = [&](llama_state_seq_flags flags) {
-    return llama_state_seq_get_size_ext(model_.context(), sequence_, flags) - kStateMark;
-  };
-  const auto number = [&](std::size_t offset) {
-    std::uint32_t value = 0;
-    std::memcpy(&value, state.data() + offset, sizeof value);
-    return value;
-  };
-  std::size_t expected = size(0);
-  std::size_t recurrent = size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
-  if (!tokens.empty()) {
-    step(tokens[0]);
-    expected = size(0);
-    recurrent = size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY);
-  }
-  if (tokens.size() > 1) {
-    step(tokens[1]);
-    expected += (tokens.size() - 1) * (size(0) - expected);
-  }
-  forget();
-  // The recurrent part is the last one and begins with its cells, a position, a sequence; the other
-  // part begins with streams and cells.
-  const auto count = static_cast<std::uint32_t>(tokens.size());
-  const std::size_t at = expected - recurrent;
-  const std::size_t streams = model_.unified() ? 1 : static_cast<std::size_t>(model_.timelines());
-  // Of the streams one has cells, or none.
-  const auto cells = [&] {
-    std::uint32_t found = 0;
-    for (std::size_t s = 0; s < streams && found == 0; ++s) found = number(4 * (s + 1));
-    return found;
-  };
-  const bool one_cell =
-      state.size() >= expected && recurrent >= 3 * sizeof count &&
-      (count == 0 ? number(at) == 0
-                  : number(at) == 1 && number(at + 4) == count - 1 && number(at + 8) == 0) &&
-      (at == 0 || (at >= (streams + 1) * sizeof count && number(0) == streams && cells() == count));
-  if (one_cell) return;
-  throw Error(ErrorKind::corrupt,
-              cat("the state of ", count, " tokens does not fit this model: ", state.size(),
-                  " bytes, at least ", expected, " are needed"),
-              "delete the session to start again");
-}
-
 // libllama takes the positions of cells as they are, and never removes one at a negative position:
 // all that are read later would attend to it. Returns why a state cannot be that of so many tokens.
 std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> state,
                                               std::size_t tokens) const try {
-  const std::size_t streams = model_.unified() ? 1 : static_cast<std::size_t>(model_.timelines());
+  const std::size_t streams = model_.unified() ? 1 : std::size_t(model_.timelines());
   char text[64];
   llama_model_meta_val_str(model_.llama(), "general.architecture", text, sizeof text);
   const std::string latent = cat(text, ".attention.key_length_mla");
@@ -474,12 +367,18 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
   const std::size_t after =
       model_.recurrent() ? size(LLAMA_STATE_SEQ_FLAGS_PARTIAL_ONLY) : kStateMark;
   const std::size_t caches = (size(0) - after) / (4 * (1 + streams));
-  StateReader reader(state);
+  const Source source = Source::memory(std::as_bytes(state), "the state");
+  Reader reader(source);
+  const auto number = [&] { return std::size_t(reader.u32("a number")); };
+  const auto skip_rows = [&](std::uint64_t count, std::uint64_t bytes) {
+    const std::uint64_t most = reader.remaining() + 1;  // the product may not fit
+    reader.skip(bytes > 0 && count > most / bytes ? most : count * bytes, "a layer");
+  };
   for (std::size_t cache = 0; cache < caches; ++cache) {
-    if (reader.number() != streams) return "it is of another number of sequences";
+    if (number() != streams) return "it is of another number of sequences";
     std::size_t cells = 0;
     for (std::size_t stream = 0; stream < streams; ++stream) {
-      const std::size_t own = reader.number();
+      const std::size_t own = number();
       if (own == 0) continue;
       if (cells > 0) return "it has cells of several sequences";
       cells = own;
@@ -487,33 +386,40 @@ std::string LocalTimeline::trouble_with_cells(std::span<const std::uint8_t> stat
       if (cells > tokens || (cache == 0 && cells < tokens)) return "it has other cells than tokens";
       std::vector<bool> seen(cells);
       for (std::size_t cell = 0; cell < cells; ++cell) {
-        const auto position = reader.number<std::int32_t>();
+        const auto position = std::int32_t(number());
         const std::int64_t index = position - std::int64_t(tokens - cells);
         if (index < 0 || index >= std::int64_t(cells) || seen[std::size_t(index)]) {
           return cat("a cell is at position ", position);
         }
         seen[std::size_t(index)] = true;
-        if (reader.number() != 1) return "a cell is of several sequences";
-        if (planar) reader.take(3 * sizeof(std::int32_t));
-        reader.number();  // the sequence it was
+        if (number() != 1) return "a cell is of several sequences";
+        if (planar) reader.skip(3 * sizeof(std::int32_t), "a position");
+        number();  // the sequence it was
       }
-      if (cache + 1 == caches && stream + 1 == streams) return {};
-      const bool turned = reader.number() != 0;  // values by row, not by cell
-      const std::size_t layers = reader.number();
+      if (cache + 1 == caches && stream + 1 == streams && !model_.recurrent()) return {};
+      const bool turned = number() != 0;  // values by row, not by cell
+      const std::size_t layers = number();
       for (std::size_t i = 0; i < (keys_only ? 1 : 2) * layers; ++i) {
-        reader.number();  // type
+        number();  // type
         if (turned && i >= layers) {
-          const std::size_t bytes = reader.number();
-          reader.skip_rows(cells * reader.number(), bytes);
+          const std::size_t bytes = number();
+          skip_rows(cells * number(), bytes);
         } else {
-          reader.skip_rows(cells, reader.number<std::uint64_t>());
+          skip_rows(cells, reader.u64("a size"));
         }
       }
     }
     if (cache == 0 && cells < tokens) return "it has fewer cells than tokens";
   }
+  if (!model_.recurrent()) return {};
+  // libllama asserts that a sequence has one recurrent cell: its position, and no sequences.
+  const std::size_t states = number();
+  if (states != (tokens > 0 ? 1 : 0)) return cat("it has ", states, " recurrent states");
+  if (states > 0 && (number() != tokens - 1 || number() != 0)) {
+    return "its recurrent state is of another position";
+  }
   return {};
-} catch (const std::out_of_range& error) {
+} catch (const Error& error) {
   return error.what();
 }
 
@@ -526,13 +432,13 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   };
   // Not through libllama's own reader of files, which aborts on a file that ends early.
   const MappedFile file(path);
+  std::span<std::uint8_t> rest(static_cast<std::uint8_t*>(file.data), file.size);
   const auto number = [&](std::size_t index) {
     std::uint32_t value = 0;
-    std::memcpy(&value, file.bytes().data() + index * sizeof value, sizeof value);
+    std::memcpy(&value, rest.data() + index * sizeof value, sizeof value);
     return value;
   };
   constexpr std::size_t kHead = 3 * sizeof(std::uint32_t);
-  std::span<std::uint8_t> rest = file.bytes();
   if (rest.size() < kHead || number(0) != LLAMA_STATE_SEQ_MAGIC ||
       number(1) != LLAMA_STATE_SEQ_VERSION) {
     refuse("it was not saved by this version of libllama");
@@ -553,7 +459,6 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   }
   // The mark and the number are those of an empty sequence. They take the place of what was read
   // last.
-  if (model_.recurrent()) check_recurrent_state(rest, tokens);
   if (const std::string why = trouble_with_cells(rest, count); !why.empty()) refuse(why);
   std::vector<std::uint8_t> empty(llama_state_seq_get_size(model_.context(), sequence_));
   llama_state_seq_get_data(model_.context(), empty.data(), empty.size(), sequence_);
@@ -564,7 +469,7 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
   }
   const auto begin = llama_memory_seq_pos_min(model_.memory(), sequence_);
   const auto end = llama_memory_seq_pos_max(model_.memory(), sequence_);
-  if (end + 1 != static_cast<llama_pos>(count) || (count > 0 && begin < 0)) {
+  if (end + 1 != llama_pos(count) || (count > 0 && begin < 0)) {
     llama_memory_seq_rm(model_.memory(), sequence_, -1, -1);
     throw Error(ErrorKind::corrupt,
                 cat(path.string(), " has ", count, " tokens and a cache of ", end + 1),

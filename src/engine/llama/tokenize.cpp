@@ -7,7 +7,7 @@
 #include <bitset>
 #include <cctype>
 #include <cstring>
-#include <exception>
+#include <future>
 #include <mutex>
 
 #include "base/text.h"
@@ -25,6 +25,19 @@ void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
   if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
   throw Error(ErrorKind::unsupported, cat(file, " has no tokenizer"),
               "convert the model again, with its tokenizer files in the same folder");
+}
+
+// Lets libllama write: it returns how much it wrote, or minus the size that it needs. False: it
+// failed.
+template <typename Buffer, typename Write>
+bool fill(Buffer& buffer, const Write& write) {
+  int32_t size = write();
+  if (size < 0 && size != INT32_MIN) {
+    buffer.resize(std::size_t(-size));
+    size = write();
+  }
+  buffer.resize(std::size_t(std::max(size, 0)));
+  return size >= 0;
 }
 
 // The bytes of the white space that begins a text.
@@ -93,17 +106,9 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
   }
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
-  struct Call {
-    const std::function<void()>& work;
-    std::exception_ptr thrown = {};
-  } call{work};
+  std::packaged_task<void()> task(work);
   const auto run = [](void* data) -> void* {
-    auto& own = *static_cast<Call*>(data);
-    try {
-      own.work();
-    } catch (...) {
-      own.thrown = std::current_exception();
-    }
+    (*static_cast<std::packaged_task<void()>*>(data))();
     return nullptr;
   };
   pthread_attr_t attributes;
@@ -113,7 +118,7 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
     // Memory is taken only where the stack is touched, and a guard page is at its end.
     const std::size_t stack = characters * kBytesPerCharacter + kSpare;
     error = pthread_attr_setstacksize(&attributes, stack / kPage * kPage);
-    if (error == 0) error = pthread_create(&thread, &attributes, run, &call);
+    if (error == 0) error = pthread_create(&thread, &attributes, run, &task);
     pthread_attr_destroy(&attributes);
   }
   if (error != 0) {
@@ -122,7 +127,7 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
                 "break the longest line of the text into several");
   }
   pthread_join(thread, nullptr);
-  if (call.thrown) std::rethrow_exception(call.thrown);
+  task.get_future().get();
 }
 
 void check_runs(const llama_model* model, const std::string& file, std::string_view text) {
@@ -157,74 +162,54 @@ void check_runs(const llama_model* model, const std::string& file, std::string_v
 
 std::string piece_of(const llama_vocab* vocab, Token token, bool special) {
   std::string piece(64, '\0');
-  int32_t length = llama_token_to_piece(vocab, token, piece.data(),
-                                        static_cast<int32_t>(piece.size()), 0, special);
-  if (length < 0) {
-    piece.resize(static_cast<std::size_t>(-length));
-    length = llama_token_to_piece(vocab, token, piece.data(), static_cast<int32_t>(piece.size()), 0,
-                                  special);
-  }
-  piece.resize(static_cast<std::size_t>(std::max(length, 0)));
+  fill(piece, [&] {
+    return llama_token_to_piece(vocab, token, piece.data(), int32_t(piece.size()), 0, special);
+  });
   return piece;
 }
 
 std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special) {
   check_vocabulary(vocab, file);
-  if (text.size() > static_cast<std::size_t>(INT32_MAX)) {
+  if (text.size() > std::size_t(INT32_MAX)) {
     throw Error(ErrorKind::usage, cat("a text of ", text.size(), " bytes is too long to tokenize"),
                 "give it in parts below 2 GiB");
   }
-  // One call suffices unless the tokenizer makes more tokens than bytes.
-  std::vector<Token> tokens(text.size() + 16);
-  int32_t count = 0;
-  const auto call = [&] {
-    count = llama_tokenize(vocab, text.data(), static_cast<int32_t>(text.size()), tokens.data(),
-                           static_cast<int32_t>(tokens.size()), false, special);
-  };
   // Only this kind splits text with regular expressions.
   const bool has_expressions = llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_BPE;
   const std::size_t longest = has_expressions ? longest_match(text) : 0;
-  const auto run = [&] {
-    try {
-      run_with_room_for_match(longest, call);
-    } catch (const Error&) {
-      throw;
-    } catch (const std::exception& error) {
-      throw Error(ErrorKind::failed,
-                  cat("libllama cannot tokenize ", text.size(), " bytes of text: ", error.what()));
-    }
-  };
-  run();
-  if (count < 0 && count != INT32_MIN) {
-    tokens.resize(static_cast<std::size_t>(-count));
-    run();
+  // One call suffices unless the tokenizer makes more tokens than bytes.
+  std::vector<Token> tokens(text.size() + 16);
+  std::string why;
+  try {
+    const bool done = fill(tokens, [&] {
+      int32_t count = 0;
+      run_with_room_for_match(longest, [&] {
+        count = llama_tokenize(vocab, text.data(), int32_t(text.size()), tokens.data(),
+                               int32_t(tokens.size()), false, special);
+      });
+      return count;
+    });
+    if (done) return tokens;
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& error) {
+    why = cat(": ", error.what());
   }
-  if (count < 0) {
-    throw Error(ErrorKind::failed, cat("libllama cannot tokenize ", text.size(), " bytes of text"));
-  }
-  tokens.resize(static_cast<std::size_t>(count));
-  return tokens;
+  throw Error(ErrorKind::failed,
+              cat("libllama cannot tokenize ", text.size(), " bytes of text", why));
 }
 
 std::string text_of(const llama_vocab* vocab, const std::string& file,
                     std::span<const Token> tokens) {
   check_vocabulary(vocab, file);
   std::string text(tokens.size() * 8 + 16, '\0');
-  const auto run = [&] {
-    return llama_detokenize(vocab, tokens.data(), static_cast<int32_t>(tokens.size()), text.data(),
-                            static_cast<int32_t>(text.size()), false, false);
-  };
-  int32_t length = run();
-  if (length < 0) {
-    text.resize(static_cast<std::size_t>(-length));
-    length = run();
-  }
-  if (length < 0)
-    throw Error(ErrorKind::failed,
-                cat("libllama cannot turn ", tokens.size(), " tokens into text"));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
+  const bool done = fill(text, [&] {
+    return llama_detokenize(vocab, tokens.data(), int32_t(tokens.size()), text.data(),
+                            int32_t(text.size()), false, false);
+  });
+  if (done) return text;
+  throw Error(ErrorKind::failed, cat("libllama cannot turn ", tokens.size(), " tokens into text"));
 }
 
 std::optional<Token> bos_of(const llama_vocab* vocab) {
@@ -271,23 +256,6 @@ struct Special {
   bool strips_right;
 };
 
-// The pairs of bytes in a text, to skip special tokens that it cannot hold.
-class Pairs {
- public:
-  explicit Pairs(std::string_view text) {
-    for (std::size_t i = 0; i + 1 < text.size(); ++i) seen_.set(at(text[i], text[i + 1]));
-  }
-  bool may_hold(std::string_view word) const {
-    return word.size() < 2 || seen_.test(at(word[0], word[1]));
-  }
-
- private:
-  static std::size_t at(char a, char b) {
-    return 256U * static_cast<unsigned char>(a) + static_cast<unsigned char>(b);
-  }
-  std::bitset<65536> seen_;
-};
-
 // Those that the text may hold, in the order in which libllama looks for them.
 std::vector<Special> special_tokens(const llama_vocab* vocab, std::string_view text, bool special) {
   const auto size_of = [&](llama_token token) {
@@ -303,13 +271,18 @@ std::vector<Special> special_tokens(const llama_vocab* vocab, std::string_view t
   // The same call as in libllama, so that tokens of one length are in the same order too.
   std::sort(order.begin(), order.end(),
             [&](llama_token a, llama_token b) { return size_of(a) > size_of(b); });
-  const Pairs pairs(text);
+  // The pairs of bytes in the text, to skip special tokens that it cannot hold.
+  const auto pair_at = [](std::string_view bytes, std::size_t i) {
+    return 256U * static_cast<unsigned char>(bytes[i]) + static_cast<unsigned char>(bytes[i + 1]);
+  };
+  std::bitset<65536> pairs;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) pairs.set(pair_at(text, i));
   std::vector<Special> found;
   for (const llama_token token : order) {
     const int attributes = llama_vocab_get_attr(vocab, token);
     if (!special && (attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN))) continue;
     const std::string_view own = llama_vocab_get_text(vocab, token);
-    if (own.empty() || !pairs.may_hold(own)) continue;
+    if (own.empty() || (own.size() > 1 && !pairs.test(pair_at(own, 0)))) continue;
     found.push_back({own, (attributes & LLAMA_TOKEN_ATTR_LSTRIP) != 0,
                      (attributes & LLAMA_TOKEN_ATTR_RSTRIP) != 0});
   }

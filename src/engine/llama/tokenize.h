@@ -32,9 +32,7 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
 
 // libllama looks for special tokens in a list of fragments that it walks from the start for every
 // one it finds: 80,000 of them take 16 seconds. So a long text is cut after some special tokens,
-// where both halves give the tokens of the whole.
-// Where to cut: the ends of the pieces, the last of which is the end of the text. No piece holds
-// more than `most` special tokens.
+// where both halves give the tokens of the whole: the ends of pieces with at most `most` of them.
 std::vector<std::size_t> piece_ends(const llama_vocab* vocab, std::string_view text, bool special,
                                     std::size_t most);
 
@@ -45,12 +43,10 @@ std::optional<std::vector<Token>> tokens_in_pieces(const llama_model* model,
                                                    bool add_bos, bool special,
                                                    const std::function<bool()>& give_up);
 
-// Room for libllama's regular expressions: std::regex recurses once per character of a match, so a
-// long run of one character overflows an ordinary stack.
-
-// An upper bound, in characters, on what one match of any pre-tokenizer expression of libllama can
-// cover in this text. No expression matches across the end of a line that is followed by a word, or
-// across a punctuation mark, a space and a word.
+// std::regex recurses once per character of a match, so a long run of one character overflows an
+// ordinary stack. An upper bound, in characters, on what one match of any pre-tokenizer expression
+// of libllama can cover in this text: none matches across the end of a line that is followed by a
+// word, or across a punctuation mark, a space and a word.
 std::size_t longest_match(std::string_view text);
 
 // Calls `work` with a stack on which a match of this many characters fits: on the caller's where

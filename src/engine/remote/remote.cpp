@@ -19,7 +19,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "engine/llama/local.h"
-#include "engine/remote/remote_replies.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {
@@ -36,26 +36,20 @@ constexpr std::size_t kMaxPieces = 1 << 20;  // cached texts of tokens
 constexpr const char* kResume = "run the same command again to resume";
 
 using Clock = std::chrono::steady_clock;
-using RetryCounts = std::map<std::string, int>;
 using Poll = std::function<bool(std::string_view)>;  // false: give up
 
 // What became of a request after all tries.
-struct CallStatus {
-  std::string failed;    // empty: the reply was read
-  bool for_all = false;  // every other request would fail in the same way
-  RetryCounts retry_counts;
-
-  int count(std::initializer_list<int> statuses) const {
-    int sum = 0;
-    for (const int status : statuses)
-      sum += static_cast<int>(retry_counts.count(cat("status ", status)));
-    return sum;
-  }
-};
 template <typename T>
-struct ServerCall : CallStatus {
+struct ServerCall {
   T value{};
+  std::string failed = {};  // empty: the reply was read
+  bool for_all = false;     // every other request would fail in the same way
+  std::map<std::string, int> retry_counts = {};
 
+  bool met(std::initializer_list<const char*> failures) const {
+    return std::any_of(failures.begin(), failures.end(),
+                       [&](const char* failure) { return retry_counts.count(failure) > 0; });
+  }
   // Throws Error unless the reply was read.
   T& must(const std::string& hint) {
     if (!failed.empty()) throw Error(ErrorKind::failed, failed, hint);
@@ -94,11 +88,10 @@ const char* failure_name(httplib::Error error) {
 class Server {
  public:
   explicit Server(const RemoteOptions& options) : options_(options), url_(parse_url(options.url)) {
-    for (const char c : options.key) {
-      if (c <= ' ' || c > '~') {
-        throw Error(ErrorKind::usage, "the API key contains a blank or a control character",
-                    "set MRROPE_API_KEY to the key alone");
-      }
+    const auto odd = [](char c) { return c <= ' ' || c > '~'; };
+    if (std::any_of(options.key.begin(), options.key.end(), odd)) {
+      throw Error(ErrorKind::usage, "the API key contains a blank or a control character",
+                  "set MRROPE_API_KEY to the key alone");
     }
     if (!url_.path.ends_with("/v1")) {
       throw Error(ErrorKind::usage,
@@ -112,12 +105,61 @@ class Server {
   // of the reply, and throws Error (corrupt) if that is not there: then it is tried again.
   template <typename Read>
   auto call(const std::string& path, const std::string& body, std::size_t most, const Read& read,
-            const Poll& poll = {}, std::optional<int> retries = {}) {
+            const Poll& poll = {}, std::optional<int> given_retries = {}) {
     ServerCall<std::invoke_result_t<Read, const std::string&>> call;
-    try_call(
-        path, body, most, [&](const std::string& reply) { call.value = read(reply); }, poll,
-        retries.value_or(options_.retries), call);
-    return call;
+    const int retries = given_retries.value_or(options_.retries);
+    const auto give_back = [this](httplib::Client* client) {
+      const std::lock_guard lock(mutex_);
+      idle_.push_back(client);
+    };
+    const std::unique_ptr<httplib::Client, decltype(give_back)> client(idle_client(), give_back);
+    for (int attempt = 0;; ++attempt) {
+      call.failed = "stopped";
+      call.for_all = true;
+      ++requests_;
+      if (stopped_) {  // either this sees that stop() was called, or that sees this request
+        --requests_;
+        return call;
+      }
+      client->set_payload_max_length(most);
+      const auto start = Clock::now();
+      const httplib::Result reply = body.empty()
+                                        ? client->Get(root_ + path)
+                                        : client->Post(root_ + path, body, "application/json");
+      --requests_;
+      const std::chrono::duration<double> took = Clock::now() - start;
+      const int status = reply ? reply->status : 0;
+      std::string failure = reply ? "" : failure_name(reply.error());
+      // The library calls a read that timed out a failed read.
+      if (failure == "cut" && took.count() >= 0.99 * options_.seconds) failure = "stalled";
+      std::string text;
+      if (status == 200) {
+        try {
+          call.value = read(reply->body);
+          call.failed.clear();
+          return call;
+        } catch (const Error& e) {
+          failure = "garbage";
+          text = e.what();
+        }
+      } else if (status != 0) {
+        failure = cat("status ", status);
+        text = without_key(error_text(reply->body));
+      }
+      if (stopped_) return call;
+      ++call.retry_counts[failure];
+      const bool may_pass = status == 0 ? failure != "certificate"
+                                        : status == 200 || status == 408 || status == 425 ||
+                                              status == 429 || status >= 500;
+      if (!may_pass || attempt >= retries) {
+        call.failed = cat(describe(failure), text.empty() ? "" : ": ", text);
+        if (attempt > 0) call.failed += cat(", after ", attempt + 1, " tries");
+        call.for_all = failure == "certificate" || status == 401 || status == 403 || status == 404;
+        return call;
+      }
+      const std::string header = reply ? reply->get_header_value("Retry-After") : "";
+      if (!pause(attempt, retry_after_seconds(header, std::time(nullptr)), poll)) return call;
+    }
   }
 
   // A request that has begun may not have reached its connection yet, where it can be stopped: that
@@ -137,63 +179,6 @@ class Server {
   std::string address() const { return cat(url_.host, ":", url_.port); }
 
  private:
-  void try_call(const std::string& path, const std::string& body, std::size_t most,
-                const std::function<void(const std::string&)>& read, const Poll& poll, int retries,
-                CallStatus& call) {
-    const auto give_back = [this](httplib::Client* client) {
-      const std::lock_guard lock(mutex_);
-      idle_.push_back(client);
-    };
-    const std::unique_ptr<httplib::Client, decltype(give_back)> client(idle_client(), give_back);
-    for (int attempt = 0;; ++attempt) {
-      call.failed = "stopped";
-      call.for_all = true;
-      ++requests_;
-      if (stopped_) {  // either this sees that stop() was called, or that sees this request
-        --requests_;
-        return;
-      }
-      client->set_payload_max_length(most);
-      const auto start = Clock::now();
-      const httplib::Result reply = body.empty()
-                                        ? client->Get(root_ + path)
-                                        : client->Post(root_ + path, body, "application/json");
-      --requests_;
-      const std::chrono::duration<double> took = Clock::now() - start;
-      const int status = reply ? reply->status : 0;
-      std::string failure = reply ? "" : failure_name(reply.error());
-      // The library calls a read that timed out a failed read.
-      if (failure == "cut" && took.count() >= 0.99 * options_.seconds) failure = "stalled";
-      std::string text;
-      if (status == 200) {
-        try {
-          read(reply->body);
-          call.failed.clear();
-          return;
-        } catch (const Error& e) {
-          failure = "garbage";
-          text = e.what();
-        }
-      } else if (status != 0) {
-        failure = cat("status ", status);
-        text = without_key(error_text(reply->body));
-      }
-      if (stopped_) return;
-      ++call.retry_counts[failure];
-      const bool may_pass = status == 0 ? failure != "certificate"
-                                        : status == 200 || status == 408 || status == 425 ||
-                                              status == 429 || status >= 500;
-      if (!may_pass || attempt >= retries) {
-        call.failed = cat(describe(failure), text.empty() ? "" : ": ", text);
-        if (attempt > 0) call.failed += cat(", after ", attempt + 1, " tries");
-        call.for_all = failure == "certificate" || status == 401 || status == 403 || status == 404;
-        return;
-      }
-      const std::string header = reply ? reply->get_header_value("Retry-After") : "";
-      if (!pause(attempt, retry_after_seconds(header, std::time(nullptr)), poll)) return;
-    }
-  }
-
   const char* scheme() const { return url_.tls ? "https://" : "http://"; }
 
   // A connection, kept alive; for one thread at a time.
@@ -268,7 +253,7 @@ class Server {
 
 // /tokenize and /detokenize as llama-server, vLLM and SGLang have them: the keys of all three are
 // sent.
-class ServerTokenizer final : public NamedTokenizer {
+class ServerTokenizer final : public Tokenizer {
  public:
   ServerTokenizer(Server& server, std::string model) : server_(server), model_(std::move(model)) {}
 
@@ -276,7 +261,8 @@ class ServerTokenizer final : public NamedTokenizer {
   bool open() {
     auto first =
         server_.call("/tokenize", request("a b", false, false), kMaxTokensBytes, parse_tokens);
-    if (first.count({404, 405, 501}) > 0 && !first.failed.empty()) return false;
+    if (first.met({"status 404", "status 405", "status 501"}) && !first.failed.empty())
+      return false;
     const std::vector<Token>& bare = first.must("see the log of the server");
     const std::vector<Token> with = tokens(request("a b", true, false));
     if (with.size() == bare.size() + 1 && std::equal(bare.begin(), bare.end(), with.begin() + 1)) {
@@ -289,7 +275,6 @@ class ServerTokenizer final : public NamedTokenizer {
     return true;
   }
 
-  std::string name() const override { return "tokenizer of the server"; }
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
     std::vector<Token> list;
     if (!text.empty()) list = tokens(request(text, false, special));
@@ -351,9 +336,9 @@ class RemoteModel final : public PromptModel {
  public:
   explicit RemoteModel(const RemoteOptions& options) : options_(options), server_(options_) {
     choose_model();
-    const bool local = !options_.vocabulary.empty();
-    if (local) {
+    if (!options_.vocabulary.empty()) {
       tokenizer_ = open_vocabulary(options_.vocabulary);
+      tokenizer_name_ = "vocabulary " + model_digest({options_.vocabulary});
       trained_ = trained_ > 0 ? trained_ : read_model(options_.vocabulary).geometry.train_length;
     } else {
       auto tokenizer = std::make_unique<ServerTokenizer>(server_, name_);
@@ -374,7 +359,7 @@ class RemoteModel final : public PromptModel {
   std::string name() const override { return name_; }
   std::string description() const override {
     return cat("endpoint", owner_.empty() ? "" : " of ", owner_, ", ",
-               options_.chat ? "chats" : "completions of token ids", ", ", tokenizer_->name());
+               options_.chat ? "chats" : "completions of token ids", ", ", tokenizer_name_);
   }
 
   std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
@@ -400,22 +385,7 @@ class RemoteModel final : public PromptModel {
   void cancel() override { server_.stop(); }
 
   WholeAnswer ask(const WholePrompt& prompt, const GenerateOptions& options) override {
-    json body = {{"model", name_},
-                 {"max_tokens", options.max_tokens},
-                 {"temperature", options.sampling.temperature},
-                 {"stream", false}};
-    if (!options.stop.empty()) body["stop"] = options.stop;
-    if (options_.chat) {
-      const std::string text = prompt.text.empty() ? detokenize(prompt.tokens) : prompt.text;
-      body["messages"] = json::array({{{"role", "user"}, {"content", text}}});
-    } else {
-      body["prompt"] = prompt.tokens;
-    }
-    auto call = server_.call(
-        options_.chat ? "/v1/chat/completions" : "/v1/completions", json_text(body),
-        kMaxAnswerBytes,
-        [&](const std::string& reply) { return parse_answer(reply, options_.chat); },
-        options.on_text);
+    auto call = complete(prompt, options);
     if (call.for_all && call.failed != "stopped") {
       call.must("correct the address or MRROPE_API_KEY; finished work is kept");
     }
@@ -436,11 +406,31 @@ class RemoteModel final : public PromptModel {
   }
 
  private:
+  ServerCall<RemoteAnswer> complete(const WholePrompt& prompt, const GenerateOptions& options) {
+    json body = {{"model", name_},
+                 {"max_tokens", options.max_tokens},
+                 {"temperature", options.sampling.temperature},
+                 {"stream", false}};
+    if (!options.stop.empty()) body["stop"] = options.stop;
+    if (options_.chat) {
+      const std::string text = prompt.text.empty() ? detokenize(prompt.tokens) : prompt.text;
+      body["messages"] = json::array({{{"role", "user"}, {"content", text}}});
+    } else {
+      body["prompt"] = prompt.tokens;
+    }
+    return server_.call(
+        options_.chat ? "/v1/chat/completions" : "/v1/completions", json_text(body),
+        kMaxAnswerBytes,
+        [&](const std::string& reply) { return parse_answer(reply, options_.chat); },
+        options.on_text);
+  }
+
   void choose_model() {
     auto call = server_.call("/v1/models", {}, kMaxAnswerBytes, parse_models, {}, 2);
     const char* hint = "check that the server is running and that this is its address";
-    if (call.count({401, 403}) > 0) hint = "set the key in the environment: MRROPE_API_KEY=...";
-    if (call.retry_counts.count("certificate") > 0) {
+    if (call.met({"status 401", "status 403"}))
+      hint = "set the key in the environment: MRROPE_API_KEY=...";
+    if (call.met({"certificate"})) {
       hint = "if you trust who signed it: SSL_CERT_FILE=authority.pem mrrope eval ...";
     }
     const std::vector<RemoteModelInfo>& models = call.must(hint);
@@ -467,14 +457,8 @@ class RemoteModel final : public PromptModel {
   // The tokens that the server's template adds to a message: its count less ours.
   void measure_template() {
     const std::string word = "x";
-    const json body = {{"model", name_},
-                       {"max_tokens", 1},
-                       {"temperature", 0},
-                       {"messages", json::array({{{"role", "user"}, {"content", word}}})}};
     const RemoteAnswer said =
-        server_
-            .call("/v1/chat/completions", body.dump(), kMaxAnswerBytes,
-                  [](const std::string& reply) { return parse_answer(reply, true); })
+        complete({{}, word}, {.max_tokens = 1, .sampling = {}, .stop = {}, .on_text = {}})
             .must("give --api completions, or see the log of the server");
     if (!said.prompt_tokens || *said.prompt_tokens < 1) return;
     overhead_ = *said.prompt_tokens - std::int64_t(tokenizer_->tokenize(word, false, false).size());
@@ -484,7 +468,8 @@ class RemoteModel final : public PromptModel {
 
   RemoteOptions options_;
   Server server_;
-  std::unique_ptr<NamedTokenizer> tokenizer_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  std::string tokenizer_name_ = "tokenizer of the server";
   std::string name_;
   std::string owner_;
   std::int64_t context_ = 0;
@@ -498,21 +483,16 @@ bool Url::loopback() const { return is_loopback_host(host); }
 
 Url parse_url(const std::string& text) {
   Url url;
-  std::string rest;
-  if (text.rfind("http://", 0) == 0) {
-    rest = text.substr(7);
-    url.port = 80;
-  } else if (text.rfind("https://", 0) == 0) {
-    rest = text.substr(8);
-    url.port = 443;
-    url.tls = true;
+  url.tls = text.starts_with("https://");
+  url.port = url.tls ? 443 : 80;
+  if (!url.tls && !text.starts_with("http://")) refuse(text, "is not an HTTP address");
 #ifndef CPPHTTPLIB_OPENSSL_SUPPORT
+  if (url.tls) {
     throw Error(ErrorKind::unsupported, cat(shown(text), " needs TLS, and this build has none"),
                 "install OpenSSL 3 (libssl-dev) and build again");
-#endif
-  } else {
-    refuse(text, "is not an HTTP address");
   }
+#endif
+  const std::string rest = text.substr(url.tls ? 8 : 7);
   // The address is in run.json as typed, so it must not contain a secret.
   if (rest.substr(0, rest.find('/')).find('@') != std::string::npos) {
     throw Error(ErrorKind::usage, "the endpoint contains a name or a password",

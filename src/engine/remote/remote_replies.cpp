@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/remote/remote_replies.h"
-
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/words.h"
+#include "engine/remote/remote.h"
 #include "mrrope/error.h"
 
 namespace mrrope::engine {

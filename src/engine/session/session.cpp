@@ -97,20 +97,33 @@ std::vector<Named> parts_of(const SessionOwner& owner) {
           {"layout", owner.layout}};
 }
 
-// What a session says about itself.
-json about_of(std::ifstream& file, const fs::path& path, const Tail& tail) {
-  std::string text(tail.json, '\0');
-  file.seekg(std::streamoff(tail.state));
-  if (!file.read(text.data(), std::streamsize(text.size()))) corrupt(path, "is damaged");
-  return parse_json(text, "session " + path.string(), {.bytes = kMostJson});
-}
+// A session of this owner.
+struct Opened {
+  std::ifstream file;
+  Tail tail;
+  json about;  // what it says about itself
+};
 
-void check_parts(const fs::path& path, const json& about, const SessionOwner& owner) {
+Opened open_session(const fs::path& path, const SessionOwner& owner) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw Error(ErrorKind::usage, cat(path.string(), " is not a file"), "give a saved session");
+  }
+  Opened opened{std::ifstream(path, std::ios::binary), {}, {}};
+  if (!opened.file) fail("read", path, errno);
+  const std::optional<Tail> tail = tail_of(opened.file, fs::file_size(path));
+  if (!tail) corrupt(path, "is damaged");
+  opened.tail = *tail;
+  std::string text(tail->json, '\0');
+  opened.file.seekg(std::streamoff(tail->state));
+  if (!opened.file.read(text.data(), std::streamsize(text.size()))) corrupt(path, "is damaged");
+  opened.about = parse_json(text, "session " + path.string(), {.bytes = kMostJson});
   try {
     for (const auto& [key, value] : parts_of(owner)) {
       // Sessions of earlier versions name no layout.
-      const bool named = about.contains(key) || std::string_view(key) != "layout";
-      const auto saved = named ? about.at(key).get<std::string>() : SessionOwner().layout;
+      const bool named = opened.about.contains(key) || std::string_view(key) != "layout";
+      const auto saved = named ? opened.about.at(key).get<std::string>() : SessionOwner().layout;
       if (saved == value || value.empty()) continue;
       throw Error(ErrorKind::usage,
                   cat("session ", path.string(), " was saved with ", key, " ", shown(saved),
@@ -121,19 +134,7 @@ void check_parts(const fs::path& path, const json& about, const SessionOwner& ow
   } catch (const json::exception&) {
     corrupt(path, "has no usable description");
   }
-}
-
-Tail open_session(std::ifstream& file, const fs::path& path) {
-  std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw Error(ErrorKind::usage, cat(path.string(), " is not a file"), "give a saved session");
-  }
-  file.open(path, std::ios::binary);
-  if (!file) fail("read", path, errno);
-  const std::optional<Tail> tail = tail_of(file, fs::file_size(path));
-  if (!tail) corrupt(path, "is damaged");
-  return *tail;
+  return opened;
 }
 
 }  // namespace
@@ -151,17 +152,10 @@ bool session_exists(const fs::path& path) {
               "give --session a new file name");
 }
 
-void check_session(const fs::path& path, const SessionOwner& owner) {
-  std::ifstream file;
-  const Tail tail = open_session(file, path);
-  check_parts(path, about_of(file, path, tail), owner);
-}
+void check_session(const fs::path& path, const SessionOwner& owner) { open_session(path, owner); }
 
 Session load_session(const fs::path& path, const SessionOwner& owner, TimelineModel& model) {
-  std::ifstream file;
-  const Tail tail = open_session(file, path);
-  const json about = about_of(file, path, tail);
-  check_parts(path, about, owner);
+  auto [file, tail, about] = open_session(path, owner);
   Session session;
   std::size_t rung = 0;
   try {

@@ -18,7 +18,7 @@
 
 #include "base/random.h"
 #include "eval/samples/sample.h"
-#include "model/tokenizer.h"
+#include "model/prompt_model.h"
 
 namespace mrrope::eval {
 

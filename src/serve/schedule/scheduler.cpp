@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/text.h"
-#include "engine/llama/graph/score.h"
+#include "engine/llama/choose.h"
 #include "mrrope/error.h"
 
 namespace mrrope::serve {

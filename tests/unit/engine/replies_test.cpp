@@ -6,7 +6,6 @@
 #include <string>
 
 #include "engine/remote/remote.h"
-#include "engine/remote/remote_replies.h"
 #include "mrrope/error.h"
 #include "support/expect_error.h"
 

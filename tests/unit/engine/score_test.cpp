@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/llama/graph/score.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 
+#include "engine/llama/choose.h"
 #include "support/log_probability_reference.h"
 
 namespace mrrope::engine {

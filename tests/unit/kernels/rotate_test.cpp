@@ -292,11 +292,7 @@ TEST(Workers, CallEveryPartOnce) {
     Workers workers(threads);
     for (const int parts : {0, 1, 3, 1000}) {
       std::vector<std::atomic<int>> calls(static_cast<std::size_t>(parts));
-      workers.run(
-          [](void* context, int index) {
-            ++(*static_cast<std::vector<std::atomic<int>>*>(context))[std::size_t(index)];
-          },
-          &calls, parts);
+      workers.run(parts, [&](int index) { ++calls[std::size_t(index)]; });
       for (const auto& count : calls) EXPECT_EQ(count, 1);
     }
   }

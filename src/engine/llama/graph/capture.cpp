@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "engine/llama/graph/inject.h"
@@ -14,23 +17,28 @@
 
 namespace mrrope::engine {
 
+// A model whose queries and keys are read, and what it reads.
+struct OpenedModel {
+  const Model facts;
+  LlamaPtr<llama_model> model;
+  llama_context_params params;  // one sequence of as many tokens
+  std::vector<Token> text;      // with BOS
+  std::vector<Rotation> rotations;
+  std::vector<int> layers;
+};
+
 namespace {
 
 // Layers with a query and a key that follow plans, in ascending order.
 std::vector<int> rotating_layers(const std::vector<Rotation>& rotations) {
-  std::vector<int> queries;
-  std::vector<int> keys;
+  std::set<int> layers[2];  // of keys, of queries
   for (const Rotation& r : rotations) {
     const Operand o = operand_of(r.name);
-    if (r.takes_plan && o.layer >= 0) (o.query ? queries : keys).push_back(o.layer);
+    if (r.takes_plan && o.layer >= 0) layers[o.query].insert(o.layer);
   }
-  std::sort(keys.begin(), keys.end());
   std::vector<int> both;
-  for (const int layer : queries) {
-    if (std::binary_search(keys.begin(), keys.end(), layer)) both.push_back(layer);
-  }
-  std::sort(both.begin(), both.end());
-  both.erase(std::unique(both.begin(), both.end()), both.end());
+  std::set_intersection(layers[0].begin(), layers[0].end(), layers[1].begin(), layers[1].end(),
+                        std::back_inserter(both));
   return both;
 }
 
@@ -56,23 +64,16 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
   return wanted;
 }
 
-// A model whose queries and keys are read, and what it reads.
-struct Opened {
-  LlamaPtr<llama_model> model;
-  llama_context_params params;  // one sequence of as many tokens
-  std::vector<Token> text;      // with BOS
-  std::vector<Rotation> rotations;
-  std::vector<int> layers;
-};
 // Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
-Opened open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
-                    std::string_view text, std::int64_t tokens, std::vector<int> layers) {
+OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
+                         std::string_view text, std::int64_t tokens, std::vector<int> layers) {
   if (model.format != "gguf") {
     throw Error(ErrorKind::unsupported, cat(model.path.string(), " is not a GGUF file"),
                 "give a GGUF file: the figure runs the model");
   }
-  Opened out{
-      load_model(model.files, options.gpu_layers), context_params(options, tokens), {}, {}, {}};
+  OpenedModel out{
+      model, load_model(model.files, options.gpu_layers), context_params(options, tokens), {}, {},
+      {}};
   out.text = first_tokens(out.model.get(), model.path.filename().string(), text, tokens);
   out.params.n_seq_max = 1;
   out.params.swa_full = whole_windows;
@@ -81,94 +82,6 @@ Opened open_to_read(const Model& model, const LocalOptions& options, bool whole_
   out.layers = chosen_layers(rotating_layers(out.rotations), std::move(layers));
   return out;
 }
-
-// Sees every node of a graph in order: once to learn which nodes feed a rotation, once to read
-// them. A rotation may overwrite what it turns, so its operand is read before.
-class Watcher {
- public:
-  Watcher(const std::vector<Rotation>& rotations, std::vector<int> layers)
-      : rotations_(rotations), layers_(std::move(layers)) {}
-
-  static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
-    auto& self = *static_cast<Watcher*>(data);
-    try {
-      return ask ? self.asked(node) : self.computed(node);
-    } catch (const std::exception& e) {
-      if (self.failure_.empty()) self.failure_ = e.what();
-      return !ask;
-    }
-  }
-
-  void begin(bool reading) {
-    reading_ = reading;
-    index_ = 0;
-    rotation_ = 0;
-    seen_.clear();
-  }
-
-  const std::string& failure() const { return failure_; }
-  std::size_t found() const { return operands_.size(); }
-  std::map<int, CapturedLayer>& captured() { return captured_; }
-
- private:
-  bool asked(ggml_tensor* node) {
-    const std::size_t index = index_++;
-    if (reading_) {
-      current_ = index;
-      return operands_.count(index) > 0;
-    }
-    seen_[node] = index;
-    if (node->op == GGML_OP_ROPE) {
-      const std::size_t number = rotation_++;
-      if (number >= rotations_.size() || !rotations_[number].takes_plan) return false;
-      const Operand operand = operand_of(rotations_[number].name);
-      if (std::find(layers_.begin(), layers_.end(), operand.layer) == layers_.end()) return false;
-      const auto source = seen_.find(node->src[0]);
-      if (source == seen_.end()) {
-        throw Error(ErrorKind::unsupported, cat("the operand of ", rotations_[number].name,
-                                                " is not computed in the graph"));
-      }
-      operands_[source->second] = operand;
-    }
-    return false;
-  }
-
-  bool computed(ggml_tensor* node) {
-    const auto at = operands_.find(current_);
-    if (!reading_ || at == operands_.end()) return true;
-    if (node->type != GGML_TYPE_F32) {
-      throw Error(ErrorKind::unsupported,
-                  cat("queries are kept as ", ggml_type_name(node->type), " in this graph"));
-    }
-    CapturedLayer& layer = captured_[at->second.layer];
-    layer.layer = at->second.layer;
-    layer.row = int(node->ne[0]);
-    const auto heads = std::size_t(node->ne[1]);
-    const auto tokens = std::size_t(node->ne[2]);
-    (at->second.query ? layer.heads : layer.kv_heads) = int(heads);
-    std::vector<float>& out = at->second.query ? layer.queries : layer.keys;
-    const auto row = std::size_t(node->ne[0]);
-    out.resize(tokens * heads * row);
-    for (std::size_t t = 0; t < tokens; ++t) {
-      for (std::size_t h = 0; h < heads; ++h) {
-        ggml_backend_tensor_get(node, out.data() + (t * heads + h) * row,
-                                t * node->nb[2] + h * node->nb[1], row * sizeof(float));
-      }
-    }
-    return true;
-  }
-
-  const std::vector<Rotation>& rotations_;
-  std::vector<int> layers_;
-  bool reading_ = false;
-  std::size_t index_ = 0;
-  std::size_t current_ = 0;
-  std::size_t rotation_ = 0;
-  std::map<const ggml_tensor*, std::size_t> seen_;
-  std::map<std::size_t, Operand> operands_;  // by the number of the node
-  std::map<int, CapturedLayer> captured_;
-  std::string failure_;
-};
 
 // A head vector to keep.
 struct WantedRow {
@@ -187,47 +100,48 @@ std::size_t rotation_of(const std::vector<Rotation>& rotations, int layer, bool 
   return i;
 }
 
-// Applies the plan before a rotation is computed and reads its result after.
+// Sees rotations of a decode, by their numbers: what they turn or, under a plan, what becomes of
+// it.
 struct Watch {
-  Injector& injector;
-  std::vector<std::vector<WantedRow>> wanted;  // per rotation, by position
-  std::size_t next = 0;                        // rotation of this decode
-  std::int64_t begin = 0;                      // position of its first token
+  std::vector<bool> wanted;  // per rotation
+  std::function<void(std::size_t rotation, const ggml_tensor* vectors)> see;
+  Injector* plan = nullptr;
+  std::size_t next = 0;  // rotation of this decode
   std::string failure;
 
   static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
     auto& self = *static_cast<Watch*>(data);
-    const bool other = Injector::callback(node, ask, &self.injector);
-    if (node->op != GGML_OP_ROPE) return other;
-    try {
-      // libllama does not pass a declined node again, so each one is counted here.
-      if (ask) return self.next++ < self.wanted.size() && !self.wanted[self.next - 1].empty();
-      self.keep(node);
-    } catch (const std::exception& e) {
-      if (self.failure.empty()) self.failure = e.what();
-    }
-    return true;
+    if (self.plan != nullptr) Injector::callback(node, ask, self.plan);
+    // libllama does not pass a declined node again, so each one is counted here.
+    const bool rotates = node->op == GGML_OP_ROPE;
+    if (rotates && ask) ++self.next;
+    const bool wanted =
+        rotates && self.next > 0 && self.next <= self.wanted.size() && self.wanted[self.next - 1];
+    // A rotation may overwrite what it turns, so that is seen before. It is computed by then: where
+    // operands are seen, libllama computes node by node.
+    const bool operands = self.plan == nullptr;
+    if (wanted && ask == operands) self.keep(operands ? node->src[0] : node);
+    return operands || !ask || wanted;
   }
 
-  void keep(const ggml_tensor* node) {
-    if (next == 0 || next > wanted.size()) return;
-    if (node->type != GGML_TYPE_F32) {
-      throw Error(ErrorKind::unsupported,
-                  cat("rotated vectors are ", ggml_type_name(node->type), " in this graph"));
-    }
-    const std::vector<WantedRow>& rows = wanted[next - 1];
-    const auto row = std::size_t(node->ne[0]);
-    auto at = std::lower_bound(rows.begin(), rows.end(), begin,
-                               [](const WantedRow& r, std::int64_t p) { return r.position < p; });
-    for (; at != rows.end() && at->position < begin + node->ne[2]; ++at) {
-      at->to->resize(row);
-      ggml_backend_tensor_get(
-          node, at->to->data(),
-          std::size_t(at->position - begin) * node->nb[2] + std::size_t(at->head) * node->nb[1],
-          row * sizeof(float));
+  void keep(const ggml_tensor* vectors) noexcept {
+    try {
+      if (vectors->type != GGML_TYPE_F32) {
+        throw Error(ErrorKind::unsupported,
+                    cat("queries are kept as ", ggml_type_name(vectors->type), " in this graph"));
+      }
+      see(next - 1, vectors);
+    } catch (const std::exception& e) {
+      if (failure.empty()) failure = e.what();
     }
   }
 };
+
+// Elements of one head of one token.
+void read_vector(const ggml_tensor* vectors, std::size_t token, std::size_t head, float* to) {
+  ggml_backend_tensor_get(vectors, to, token * vectors->nb[2] + head * vectors->nb[1],
+                          std::size_t(vectors->ne[0]) * sizeof(float));
+}
 
 }  // namespace
 
@@ -238,7 +152,7 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
   text = text.substr(0, std::size_t(std::min<std::int64_t>(wanted * 64, std::int64_t(1) << 30)));
   std::vector<Token> tokens = tokens_of(vocab, file, text, false);
   if (const auto bos = bos_of(vocab)) tokens.insert(tokens.begin(), *bos);
-  const auto count = static_cast<std::int64_t>(tokens.size());
+  const auto count = std::int64_t(tokens.size());
   if (count < wanted) {
     throw Error(ErrorKind::usage,
                 cat("the text has ", count, " tokens, and --length asks for ", wanted),
@@ -263,25 +177,42 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
                 "give --length from 2 to 65536");
   }
   options.ubatch = int(tokens);
-  Opened opened = open_to_read(model, options, true, text, tokens, std::move(layers));
-  Watcher watcher(opened.rotations, opened.layers);
-  opened.params.cb_eval = Watcher::callback;
-  opened.params.cb_eval_user_data = &watcher;
-  const LlamaPtr<llama_context> context = make_context(opened.model.get(), opened.params);
-  for (const bool reading : {false, true}) {
-    watcher.begin(reading);
-    llama_memory_clear(llama_get_memory(context.get()), true);
-    const int code =
-        llama_decode(context.get(), llama_batch_get_one(opened.text.data(), int(tokens)));
-    if (code != 0 || !watcher.failure().empty()) {
-      throw Error(ErrorKind::failed,
-                  cat("reading ", tokens, " tokens failed: ", watcher.failure(), take_llama_log()),
-                  "give a smaller --length");
+  OpenedModel opened = open_to_read(model, options, true, text, tokens, std::move(layers));
+  std::map<int, CapturedLayer> captured;
+  Watch watch;
+  for (const Rotation& r : opened.rotations) {
+    const auto& chosen = opened.layers;
+    watch.wanted.push_back(r.takes_plan && std::find(chosen.begin(), chosen.end(),
+                                                     operand_of(r.name).layer) != chosen.end());
+  }
+  watch.see = [&](std::size_t rotation, const ggml_tensor* vectors) {
+    const Operand operand = operand_of(opened.rotations[rotation].name);
+    CapturedLayer& layer = captured[operand.layer];
+    layer.layer = operand.layer;
+    layer.row = int(vectors->ne[0]);
+    const auto row = std::size_t(vectors->ne[0]);
+    const auto heads = std::size_t(vectors->ne[1]);
+    const auto count = std::size_t(vectors->ne[2]);
+    (operand.query ? layer.heads : layer.kv_heads) = int(heads);
+    std::vector<float>& out = operand.query ? layer.queries : layer.keys;
+    out.resize(count * heads * row);
+    for (std::size_t i = 0; i < count * heads; ++i) {
+      read_vector(vectors, i / heads, i % heads, out.data() + i * row);
     }
+  };
+  opened.params.cb_eval = Watch::callback;
+  opened.params.cb_eval_user_data = &watch;
+  const LlamaPtr<llama_context> context = make_context(opened.model.get(), opened.params);
+  const int code =
+      llama_decode(context.get(), llama_batch_get_one(opened.text.data(), int(tokens)));
+  if (code != 0 || !watch.failure.empty()) {
+    throw Error(ErrorKind::failed,
+                cat("reading ", tokens, " tokens failed: ", watch.failure, take_llama_log()),
+                "give a smaller --length");
   }
   Capture capture;
   capture.tokens = tokens;
-  for (auto& [layer, content] : watcher.captured()) {
+  for (auto& [layer, content] : captured) {
     const auto size = std::size_t(tokens) * std::size_t(content.row);
     const bool whole = content.heads > 0 && content.kv_heads > 0 &&
                        content.heads % content.kv_heads == 0 &&
@@ -303,22 +234,15 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
   return capture;
 }
 
-struct PairReader::Loaded : Opened {
-  Model facts;
-};
-
-PairReader::~PairReader() = default;
-
 PairReader::PairReader(const Model& model, const LocalOptions& given, std::string_view text,
                        std::int64_t tokens, std::vector<int> layers) {
   LocalOptions options = given;
   options.context = tokens;
   options.timelines = 1;
   prepare(model, options);
-  loaded_.reset(new Loaded{
-      open_to_read(model, options, keeps_windows_whole(options), text, tokens, std::move(layers)),
-      model});
-  const Loaded& loaded = *loaded_;
+  opened_ = std::make_shared<OpenedModel>(
+      open_to_read(model, options, keeps_windows_whole(options), text, tokens, std::move(layers)));
+  const OpenedModel& loaded = *opened_;
   for (const int layer : loaded.layers) {
     const Rotation& q = loaded.rotations[rotation_of(loaded.rotations, layer, true)];
     const Rotation& k = loaded.rotations[rotation_of(loaded.rotations, layer, false)];
@@ -334,34 +258,47 @@ PairReader::PairReader(const Model& model, const LocalOptions& given, std::strin
 
 std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const PairPlace> places,
                                           std::int64_t tokens) {
-  Loaded& loaded = *loaded_;
+  OpenedModel& loaded = *opened_;
   check_made_for(plan.geometry(), loaded.facts);
   Injector injector(loaded.rotations);
   injector.add(make_setting(loaded.rotations, plan, !loaded.facts.scaling.short_factor.empty()));
   std::vector<RotatedPair> out(places.size());
-  Watch watch{injector, std::vector<std::vector<WantedRow>>(loaded.rotations.size()), 0, 0, {}};
+  std::vector<std::vector<WantedRow>> wanted(loaded.rotations.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const PairPlace& p = places[i];
     const std::size_t q = rotation_of(loaded.rotations, p.layer, true);
     const std::size_t k = rotation_of(loaded.rotations, p.layer, false);
     const int shared = loaded.rotations.at(q).heads / loaded.rotations.at(k).heads;
-    watch.wanted[q].push_back({p.query, p.head, &out[i].query});
-    watch.wanted[k].push_back({p.key, p.head / shared, &out[i].key});
+    wanted[q].push_back({p.query, p.head, &out[i].query});
+    wanted[k].push_back({p.key, p.head / shared, &out[i].key});
   }
-  for (std::vector<WantedRow>& rows : watch.wanted) {
+  Watch watch;
+  watch.plan = &injector;
+  for (std::vector<WantedRow>& rows : wanted) {
     std::stable_sort(rows.begin(), rows.end(), [](const WantedRow& a, const WantedRow& b) {
       return a.position < b.position;
     });
+    watch.wanted.push_back(!rows.empty());
   }
+  std::int64_t begin = 0;  // position of the first token of a decode
+  watch.see = [&](std::size_t rotation, const ggml_tensor* vectors) {
+    const std::vector<WantedRow>& rows = wanted[rotation];
+    auto at = std::lower_bound(rows.begin(), rows.end(), begin,
+                               [](const WantedRow& r, std::int64_t p) { return r.position < p; });
+    for (; at != rows.end() && at->position < begin + vectors->ne[2]; ++at) {
+      at->to->resize(std::size_t(vectors->ne[0]));
+      read_vector(vectors, std::size_t(at->position - begin), std::size_t(at->head),
+                  at->to->data());
+    }
+  };
   llama_context_params params = loaded.params;
   params.cb_eval = Watch::callback;
   params.cb_eval_user_data = &watch;
   const LlamaPtr<llama_context> context = make_context(loaded.model.get(), params);
   const std::int64_t step = llama_n_ubatch(context.get());
   tokens = std::min(tokens, std::int64_t(loaded.text.size()));
-  for (std::int64_t begin = 0; begin < tokens; begin += step) {
+  for (; begin < tokens; begin += step) {
     const auto count = int(std::min(step, tokens - begin));
-    watch.begin = begin;
     watch.next = 0;
     injector.begin(0, {}, false);
     const int code =

@@ -33,22 +33,21 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
 
 // Reads the first `tokens` tokens of the text (BOS included) with the unmodified model and keeps
 // the queries and keys of these layers, before they are rotated; no layers given: four, evenly
-// spread. Throws Error: usage (a text too short, a layer that does not rotate or is not there),
-// unsupported, failed.
+// spread. Throws Error: usage (a text too short, a layer that does not rotate), unsupported,
+// failed.
 Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers);
+
+struct OpenedModel;
 
 // Rotated queries and keys of a model that runs under a plan, at chosen places of a long text. The
 // text is read in ubatches, and only the chosen vectors are kept: beyond the cache of the context,
 // memory does not depend on the length.
 class PairReader {
  public:
-  // Loads the model and takes the first `tokens` tokens of the text (BOS included). No layers
-  // given: four, evenly spread. Throws Error: usage (a text too short, a layer that does not rotate
-  // or is not there), unsupported, out_of_memory, failed.
+  // Loads the model; the rest as above, and out_of_memory.
   PairReader(const Model& model, const LocalOptions& options, std::string_view text,
              std::int64_t tokens, std::vector<int> layers);
-  ~PairReader();
 
   const std::vector<LayerHeads>& layers() const noexcept { return layers_; }
 
@@ -58,8 +57,7 @@ class PairReader {
                                 std::int64_t tokens);
 
  private:
-  struct Loaded;
-  std::unique_ptr<Loaded> loaded_;
+  std::shared_ptr<OpenedModel> opened_;
   std::vector<LayerHeads> layers_;
 };
 

@@ -14,37 +14,24 @@ namespace mrrope::engine {
 
 namespace {
 
-// Where ggml keeps the parameters of a rotation.
-enum RopeParameter {
-  kDims = 1,
-  kMode = 2,
-  kOriginalLength = 4,
-  kBase = 5,
-  kScale = 6,
-  kExt = 7,
-  kAttention = 8,
-  kBetaFast = 9,
-  kBetaSlow = 10,
-  kSections = 11,  // four numbers
+// The parameters of a rotation, as ggml keeps them in op_params.
+struct RopeParameters {
+  std::int32_t past, dims, mode, context, original_length;
+  float base, scale, ext, attention, beta_fast, beta_slow;
+  std::int32_t sections[4];
 };
+
+RopeParameters parameters_of(const ggml_tensor* node) {
+  RopeParameters parameters;
+  std::memcpy(&parameters, node->op_params, sizeof parameters);
+  return parameters;
+}
 
 // The facts of a file are doubles, the nodes' numbers floats, some through powf and logf.
 constexpr double kThetaTolerance = 1e-4;
 
 constexpr const char* kOurName = "mrrope_factors";
 constexpr const char* kOurPositions = "mrrope_positions";
-
-int int_parameter(const ggml_tensor* node, RopeParameter which) { return node->op_params[which]; }
-
-float float_parameter(const ggml_tensor* node, RopeParameter which) {
-  float value = 0;
-  std::memcpy(&value, &node->op_params[which], sizeof value);
-  return value;
-}
-
-void set_parameter(ggml_tensor* node, RopeParameter which, float value) {
-  std::memcpy(&node->op_params[which], &value, sizeof value);
-}
 
 // ggml numbers nodes that have no name, and the numbers change from graph to graph.
 std::string name_of(const ggml_tensor* node) {
@@ -53,37 +40,37 @@ std::string name_of(const ggml_tensor* node) {
 }
 
 // As ggml assigns pairs to positions.
-std::vector<bool> fixed_pairs_of(const ggml_tensor* node) {
-  const int mode = int_parameter(node, kMode);
-  if ((mode & GGML_ROPE_TYPE_MROPE) == 0) return {};
-  const std::int32_t* s = node->op_params + kSections;
+std::vector<bool> fixed_pairs_of(const RopeParameters& p) {
+  if ((p.mode & GGML_ROPE_TYPE_MROPE) == 0) return {};
+  const std::int32_t* s = p.sections;
   const int all = s[0] + s[1] + s[2] + s[3];
-  std::vector<bool> still(static_cast<std::size_t>(int_parameter(node, kDims) / 2));
+  std::vector<bool> still(std::size_t(p.dims / 2));
   for (std::size_t i = 0; i < still.size(); ++i) {
-    const int sector = static_cast<int>(i) % all;
-    still[i] = mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
-                                             : sector >= s[0] + s[1] + s[2];
+    const int sector = int(i) % all;
+    still[i] = p.mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
+                                               : sector >= s[0] + s[1] + s[2];
   }
   return std::find(still.begin(), still.end(), true) == still.end() ? std::vector<bool>() : still;
 }
 
 Rotation read_rotation(const ggml_tensor* node) {
-  Rotation r;
-  r.name = name_of(node);
-  r.rotary_dim = int_parameter(node, kDims);
-  r.row = static_cast<int>(node->ne[0]);
-  r.heads = static_cast<int>(node->ne[1]);
-  r.mode = int_parameter(node, kMode);
-  r.original_length = int_parameter(node, kOriginalLength);
-  r.base = float_parameter(node, kBase);
-  r.scale = float_parameter(node, kScale);
-  r.ext = float_parameter(node, kExt);
-  r.attention = float_parameter(node, kAttention);
-  r.beta_fast = float_parameter(node, kBetaFast);
-  r.beta_slow = float_parameter(node, kBetaSlow);
-  r.fixed_pairs = fixed_pairs_of(node);
+  const RopeParameters p = parameters_of(node);
+  Rotation r{.name = name_of(node),
+             .rotary_dim = p.dims,
+             .row = int(node->ne[0]),
+             .heads = int(node->ne[1]),
+             .mode = p.mode,
+             .original_length = p.original_length,
+             .base = p.base,
+             .scale = p.scale,
+             .ext = p.ext,
+             .attention = p.attention,
+             .beta_fast = p.beta_fast,
+             .beta_slow = p.beta_slow,
+             .factors = {},
+             .fixed_pairs = fixed_pairs_of(p)};
   if (const ggml_tensor* factors = node->src[2]) {
-    r.factors.resize(static_cast<std::size_t>(factors->ne[0]));
+    r.factors.resize(std::size_t(factors->ne[0]));
     ggml_backend_tensor_get(factors, r.factors.data(), 0, r.factors.size() * sizeof(float));
   }
   return r;
@@ -100,7 +87,7 @@ struct Probe {
       const auto of =
           std::find(probe.nodes.begin(), probe.nodes.end(), stored_rotation(node).rotation);
       if (of != probe.nodes.end()) {
-        probe.rotations[static_cast<std::size_t>(of - probe.nodes.begin())].is_key = true;
+        probe.rotations[std::size_t(of - probe.nodes.begin())].is_key = true;
       }
     }
     if (node->op != GGML_OP_ROPE) return !ask;
@@ -169,22 +156,24 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
   return std::move(probe.rotations);
 }
 
-bool close(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!(std::abs(a[i] - b[i]) <= kThetaTolerance * std::abs(b[i]))) return false;
+// The first pair that turns differently, or their number.
+std::size_t first_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  std::size_t i = 0;
+  while (i < a.size() && i < b.size() &&
+         std::abs(a[i] - b[i]) <= kThetaTolerance * std::abs(b[i])) {
+    ++i;
   }
-  return true;
+  return i;
 }
 
 }  // namespace
 
 std::vector<double> theta_of(const Rotation& r) {
-  std::vector<double> theta(static_cast<std::size_t>(r.rotary_dim / 2));
-  const YarnRamp ramp = yarn_ramp(r.rotary_dim, static_cast<double>(r.base), r.original_length,
-                                  r.beta_fast, r.beta_slow);
+  std::vector<double> theta(std::size_t(r.rotary_dim / 2));
+  const YarnRamp ramp =
+      yarn_ramp(r.rotary_dim, double(r.base), r.original_length, r.beta_fast, r.beta_slow);
   for (std::size_t i = 0; i < theta.size(); ++i) {
-    const int pair = static_cast<int>(i);
+    const int pair = int(i);
     const double bare = bare_theta(r, pair) / (r.factors.empty() ? 1.0F : r.factors[i]);
     const double mix = r.ext == 0 ? 0 : (1 - ramp.at(pair)) * r.ext;
     theta[i] = bare * (r.scale * (1 - mix) + mix);
@@ -204,7 +193,7 @@ std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_pa
     Rotation& r = shipped[i];
     if (r.rotary_dim <= 0 || r.rotary_dim % 2 != 0 || r.rotary_dim > r.row || !(r.base > 0) ||
         !(r.scale > 0) || !(r.attention > 0) ||
-        (!r.factors.empty() && r.factors.size() < static_cast<std::size_t>(r.rotary_dim / 2))) {
+        (!r.factors.empty() && r.factors.size() < std::size_t(r.rotary_dim / 2))) {
       refuse(cat("rotation ", i, " (", r.name, ") of this model has n_dims ", r.rotary_dim, " of ",
                  r.row, ", base ", r.base, ", scale ", r.scale, ", attention ", r.attention,
                  ": not what a rotation looks like in llama.cpp 0.5.0"));
@@ -226,12 +215,12 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
   for (const Layer& layer : facts.layers) {
     const int attention =
         layer.kv_heads > 0 ? 2 : 1;  // queries, and keys unless an earlier layer's
-    expected += static_cast<std::size_t>(layer.rotations);
-    indexers += static_cast<std::size_t>(std::max(0, layer.rotations - attention));
-    if (layer.kind == LayerKind::windowed) expected_apart += static_cast<std::size_t>(attention);
+    expected += std::size_t(layer.rotations);
+    indexers += std::size_t(std::max(0, layer.rotations - attention));
+    if (layer.kind == LayerKind::windowed) expected_apart += std::size_t(attention);
   }
-  const auto follow = static_cast<std::size_t>(std::count_if(
-      rotations.begin(), rotations.end(), [](const Rotation& r) { return r.takes_plan; }));
+  const auto follow = std::size_t(std::count_if(rotations.begin(), rotations.end(),
+                                                [](const Rotation& r) { return r.takes_plan; }));
   if (follow != expected || rotations.size() - follow != expected_apart) {
     refuse(cat("the graph of this ", facts.architecture, " model has ", follow,
                " rotations that a plan applies to and ", rotations.size() - follow,
@@ -250,7 +239,7 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
       refuse(cat("the graph rotates ", r.rotary_dim, " elements of a head (", r.name,
                  "), but the file has ", facts.geometry.rotary_dim));
     }
-    if (static_cast<float>(facts.geometry.base) != r.base) {
+    if (float(facts.geometry.base) != r.base) {
       refuse(cat("the graph rotates with base ", r.base, " (", r.name, "), but the file has ",
                  facts.geometry.base));
     }
@@ -263,13 +252,9 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
     // lists of factors and the context decides which one is shown.
     const bool forgotten = facts.geometry.trained_factor.empty();
     const bool two_lists = !facts.scaling.short_factor.empty();
-    if (!forgotten && !two_lists && !close(theta_of(r), trained)) {
-      const std::vector<double> theta = theta_of(r);
-      std::size_t i = 0;
-      while (i + 1 < theta.size() &&
-             std::abs(theta[i] - trained[i]) <= kThetaTolerance * trained[i]) {
-        ++i;
-      }
+    const std::vector<double> theta = theta_of(r);
+    const std::size_t i = first_difference(theta, trained);
+    if (!forgotten && !two_lists && i < theta.size()) {
       refuse(cat("the graph turns pair ", i, " by ", theta[i], " radians per position (", r.name,
                  "), and the file's scaling gives ", trained[i]));
     }
@@ -287,37 +272,35 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
   for (std::size_t n = 0; n < rotations.size(); ++n) {
     const Rotation& r = rotations[n];
     if (!r.takes_plan) continue;
-    const bool on_top = close(theta_of(r), trained);
+    const std::vector<double> theta = theta_of(r);
+    const bool on_top =
+        theta.size() == trained.size() && first_difference(theta, trained) == theta.size();
     RotaryEdit edit;
     const double sharper = r.is_key ? 1 : sharpness;
     edit.unmodified = on_top && identity && !lists_switch && sharper == 1;
-    edit.factors.assign(static_cast<std::size_t>(r.row / 2), 1.0F);
+    edit.factors.assign(std::size_t(r.row / 2), 1.0F);
     for (std::size_t i = 0; i < plan.factor().size(); ++i) {
-      const double own = r.factors.empty() ? 1.0 : static_cast<double>(r.factors[i]);
-      edit.factors[i] = static_cast<float>(
-          on_top ? own * plan.factor()[i] : bare_theta(r, static_cast<int>(i)) / plan.theta()[i]);
+      const double own = r.factors.empty() ? 1.0 : double(r.factors[i]);
+      edit.factors[i] =
+          float(on_top ? own * plan.factor()[i] : bare_theta(r, int(i)) / plan.theta()[i]);
     }
     const double t = plan.attention_scale();
     const bool carries = r.is_key == (temperature == Temperature::on_keys);
-    edit.attention = static_cast<float>(
-        (temperature == Temperature::on_both ? t
-         : carries                           ? t * t
-                                             : 1) *
-        sharper *
-        (on_top ? static_cast<double>(r.attention) : plan.geometry().trained_attention_scale));
+    edit.attention =
+        float((temperature == Temperature::on_both ? t
+               : carries                           ? t * t
+                                                   : 1) *
+              sharper * (on_top ? double(r.attention) : plan.geometry().trained_attention_scale));
     if (on_top) {
       edit.scale = r.scale;
       edit.ext = r.ext;
     }
     const auto same = std::find(setting.edits.begin(), setting.edits.end(), edit);
-    setting.edit_of[n] = static_cast<std::size_t>(same - setting.edits.begin());
+    setting.edit_of[n] = std::size_t(same - setting.edits.begin());
     if (same == setting.edits.end()) setting.edits.push_back(std::move(edit));
   }
   return setting;
 }
-
-Injector::Injector(std::vector<Rotation> rotations) : rotations_(std::move(rotations)) {}
-Injector::~Injector() = default;
 
 std::size_t Injector::add(RotarySetting setting) {
   settings_.push_back(std::move(setting));
@@ -326,7 +309,10 @@ std::size_t Injector::add(RotarySetting setting) {
 
 void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions, bool shifted) {
   setting_ = setting;
-  batch_positions_.assign(positions.begin(), positions.end());
+  // Of M-RoPE's four positions the last one is 0 for text.
+  tokens_ = positions.size();
+  positions_.assign(4 * tokens_, 0);
+  for (std::size_t i = 0; i < 3 * tokens_; ++i) positions_[i] = positions[i % tokens_];
   shifted_ = shifted;
   ++decodes_;
   seen_ = 0;
@@ -340,10 +326,8 @@ void Injector::finish() {
   if (failure_.empty() && seen_ != rotations_.size()) {
     failure_ = cat("a decode showed ", seen_, " rotations, the probe ", rotations_.size());
   }
-  if (failure_.empty() && watching_ && !key_caches_.empty() &&
-      cells_.size() != batch_positions_.size()) {
-    failure_ = cat("a decode of ", batch_positions_.size(), " tokens stored keys in ",
-                   cells_.size(), " cells");
+  if (failure_.empty() && watching_ && !key_caches_.empty() && cells_.size() != tokens_) {
+    failure_ = cat("a decode of ", tokens_, " tokens stored keys in ", cells_.size(), " cells");
   }
   if (!failure_.empty()) throw Error(ErrorKind::failed, "the plan was not applied: " + failure_);
 }
@@ -373,11 +357,11 @@ void Injector::visit(ggml_tensor* node) {
   if (index >= rotations_.size()) return;  // finish() compares the counts
   rotated_.push_back(node);
   const Rotation& r = rotations_[index];
-  if (name_of(node) != r.name || int_parameter(node, kDims) != r.rotary_dim ||
-      node->ne[0] != r.row || float_parameter(node, kBase) != r.base) {
-    fail(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ",
-             int_parameter(node, kDims), " and base ", float_parameter(node, kBase),
-             ", and the probe saw ", r.name, " with ", r.rotary_dim, " and ", r.base));
+  RopeParameters p = parameters_of(node);
+  if (name_of(node) != r.name || p.dims != r.rotary_dim || node->ne[0] != r.row ||
+      p.base != r.base) {
+    fail(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ", p.dims, " and base ",
+             p.base, ", and the probe saw ", r.name, " with ", r.rotary_dim, " and ", r.base));
     return;
   }
   const RotarySetting& setting = settings_.at(setting_);
@@ -387,14 +371,21 @@ void Injector::visit(ggml_tensor* node) {
   const ggml_backend_buffer_type_t type = ggml_backend_buffer_get_type(buffer_of(node));
   const bool moved = std::strcmp(node->src[1]->name, kOurPositions) == 0;
   if (shifted_ || moved) {
-    node->src[1] = positions(static_cast<std::size_t>(node->src[1]->ne[0]), type);
+    const auto count = std::size_t(node->src[1]->ne[0]);
+    if (count != tokens_ && count != positions_.size()) {
+      throw Error(ErrorKind::unsupported,
+                  cat("a rotation has ", count, " positions for ", tokens_, " tokens"));
+    }
+    node->src[1] = input({}, GGML_TYPE_I32, positions_.data(), count, decodes_, type);
   }
   const bool edited = node->src[2] != nullptr && std::strcmp(node->src[2]->name, kOurName) == 0;
   if (edit.unmodified && !edited) return;
-  node->src[2] = divisors(edit.factors, type);
-  set_parameter(node, kScale, edit.scale);
-  set_parameter(node, kExt, edit.ext);
-  set_parameter(node, kAttention, edit.attention);
+  node->src[2] =
+      input(edit.factors, GGML_TYPE_F32, edit.factors.data(), edit.factors.size(), 1, type);
+  p.scale = edit.scale;
+  p.ext = edit.ext;
+  p.attention = edit.attention;
+  std::memcpy(node->op_params, &p, sizeof p);
 }
 
 // A store into a known cache needs no way back to its rotation: where a batch is computed on a
@@ -407,12 +398,12 @@ void Injector::visit_store(const ggml_tensor* node) {
   const StoredRotation stored = known ? StoredRotation{} : stored_rotation(node);
   const auto of = std::find(rotated_.begin(), rotated_.end(), stored.rotation);
   if (!known && of == rotated_.end()) return;
-  const auto index = static_cast<std::size_t>(of - rotated_.begin());
+  const auto index = std::size_t(of - rotated_.begin());
   if (!known && !rotations_[index].takes_plan) return;
 
   const ggml_tensor* list = node->src[1];
   if (list != cells_of_) {
-    std::vector<std::int64_t> wide(static_cast<std::size_t>(list->ne[0]));
+    std::vector<std::int64_t> wide(std::size_t(list->ne[0]));
     if (list->type != GGML_TYPE_I64) {
       fail(cat("the cells of keys are listed as ", ggml_type_name(list->type), ", not as i64"));
       return;
@@ -431,57 +422,32 @@ void Injector::visit_store(const ggml_tensor* node) {
   KeyCache found;
   found.tensor = cache;
   found.rotation = index;
-  found.heads = static_cast<int>(stored.rotation->ne[1]);
+  found.heads = int(stored.rotation->ne[1]);
   if (cache->ne[0] != std::int64_t{found.heads} * rotations_[index].row || cache->ne[3] != 1) {
     fail(cat("keys of ", found.heads, " heads of ", rotations_[index].row,
              " are stored in rows of ", cache->ne[0]));
     return;
   }
   if (stored.mix != nullptr) {
-    found.mix.resize(static_cast<std::size_t>(ggml_nelements(stored.mix)));
+    found.mix.resize(std::size_t(ggml_nelements(stored.mix)));
     ggml_backend_tensor_get(stored.mix, found.mix.data(), 0, ggml_nbytes(stored.mix));
   }
   key_caches_.push_back(std::move(found));
 }
 
-void Injector::DeviceInput::allocate(ggml_type kind, std::size_t count, const char* name,
-                                     ggml_backend_buffer_type_t type) {
-  if (tensor != nullptr) return;
-  context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
-  ggml_tensor* made = ggml_new_tensor_1d(context.get(), kind, static_cast<std::int64_t>(count));
-  ggml_set_name(made, name);
-  buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(context.get(), type));
-  if (!buffer) throw Error(ErrorKind::out_of_memory, "no memory for the inputs of a rotation");
-  tensor = made;
-}
-
-ggml_tensor* Injector::positions(std::size_t count, ggml_backend_buffer_type_t type) {
-  constexpr std::size_t kPositions = 4;  // of M-RoPE; for text the last one is 0
-  const std::size_t tokens = batch_positions_.size();
-  if (count != tokens && count != kPositions * tokens) {
-    throw Error(ErrorKind::unsupported,
-                cat("a rotation has ", count, " positions for ", tokens, " tokens"));
+ggml_tensor* Injector::input(const std::vector<float>& factors, ggml_type kind, const void* values,
+                             std::size_t count, std::size_t version,
+                             ggml_backend_buffer_type_t type) {
+  DeviceInput& d = inputs_[{factors, count, type}];
+  if (!d.buffer) {
+    d.context.reset(ggml_init({ggml_tensor_overhead(), nullptr, true}));
+    d.tensor = ggml_new_tensor_1d(d.context.get(), kind, std::int64_t(count));
+    ggml_set_name(d.tensor, kind == GGML_TYPE_I32 ? kOurPositions : kOurName);
+    d.buffer.reset(ggml_backend_alloc_ctx_tensors_from_buft(d.context.get(), type));
+    if (!d.buffer) throw Error(ErrorKind::out_of_memory, "no memory for the inputs of a rotation");
   }
-  DeviceInput& p = positions_[{count, type}];
-  p.allocate(GGML_TYPE_I32, count, kOurPositions, type);
-  if (p.decode != decodes_) {
-    std::vector<std::int32_t> values(count, 0);
-    const std::size_t sections = count == tokens ? 1 : kPositions - 1;
-    for (std::size_t i = 0; i < sections * tokens; ++i) {
-      values[i] = batch_positions_[i % tokens];
-    }
-    ggml_backend_tensor_set(p.tensor, values.data(), 0, count * sizeof(std::int32_t));
-    p.decode = decodes_;
-  }
-  return p.tensor;
-}
-
-ggml_tensor* Injector::divisors(const std::vector<float>& factors,
-                                ggml_backend_buffer_type_t type) {
-  DeviceInput& d = divisors_[{factors, type}];
-  if (d.tensor == nullptr) {
-    d.allocate(GGML_TYPE_F32, factors.size(), kOurName, type);
-    ggml_backend_tensor_set(d.tensor, factors.data(), 0, factors.size() * sizeof(float));
+  if (std::exchange(d.version, version) != version) {
+    ggml_backend_tensor_set(d.tensor, values, 0, ggml_nbytes(d.tensor));
   }
   return d.tensor;
 }

@@ -2,11 +2,9 @@
 // A plan written into the graphs of an unpatched libllama, through the callback that its scheduler
 // makes before it computes a node.
 //
-// Beyond the API this relies on: every rotation is a node with op ROPE whose op_params hold, from
-// index 1 on, n_dims, mode, -, n_ctx_orig, freq_base, freq_scale, ext_factor, attn_factor,
-// beta_fast, beta_slow, and whose src[2] holds the divisors of theta; the callback sees the nodes
-// of a graph in one fixed order. probe_rotations() and every decode check what can be checked of
-// it.
+// Beyond the API this relies on: every rotation is a node with op ROPE, whose op_params are as in
+// inject.cpp and whose src[2] holds the divisors of theta; the callback sees the nodes of a graph
+// in one fixed order. probe_rotations() and every decode check what can be checked of it.
 #pragma once
 
 #include <cmath>
@@ -15,7 +13,7 @@
 #include <map>
 #include <span>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "engine/llama/graph/keys.h"
@@ -53,15 +51,14 @@ inline Pairing pairing_of(const Rotation& r) {
 }
 // Without factors and scaling: radians per position of a pair.
 inline double bare_theta(const Rotation& r, int pair) {
-  return std::pow(static_cast<double>(r.base), -2.0 * pair / r.rotary_dim);
+  return std::pow(double(r.base), -2.0 * pair / r.rotary_dim);
 }
 // Radians per position of every pair, as the node computes them.
 std::vector<double> theta_of(const Rotation& rotation);
 
-// All rotations in the order of the graph, from two short contexts: one unmodified, one with
-// another frequency scale; otherwise like the context that plans will be applied to, since flash
-// attention and the cache's types change some graphs. Throws Error (unsupported) where the nodes
-// are not what we rely on.
+// All rotations in the order of the graph, from two short contexts, one with another frequency
+// scale; otherwise like the context that plans will be applied to, since flash attention and the
+// cache's types change some graphs. Throws Error (unsupported) where nodes are not as above.
 std::vector<Rotation> probe_rotations(llama_model* model, const llama_context_params& like);
 
 // Compares what the graph does with the facts of the file: how many rotations follow and how many
@@ -83,7 +80,7 @@ struct RotarySetting {
   std::vector<std::size_t> edit_of;  // per rotation: index into edits, or kNoEdit
   std::vector<RotaryEdit> edits;
 };
-inline constexpr std::size_t kNoEdit = static_cast<std::size_t>(-1);  // plans do not apply here
+inline constexpr std::size_t kNoEdit = std::size_t(-1);  // plans do not apply here
 
 // The plan over the model's rotations. The plan's factors multiply those the node has already;
 // where the plan's geometry is not the one the node was shipped with (the vendor's scaling
@@ -103,8 +100,7 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
 // context must be destroyed before this object.
 class Injector {
  public:
-  explicit Injector(std::vector<Rotation> rotations);
-  ~Injector();
+  explicit Injector(std::vector<Rotation> rotations) : rotations_(std::move(rotations)) {}
   Injector(const Injector&) = delete;
   Injector& operator=(const Injector&) = delete;
 
@@ -140,26 +136,24 @@ class Injector {
     LlamaPtr<ggml_context> context;
     LlamaPtr<ggml_backend_buffer> buffer;
     ggml_tensor* tensor = nullptr;
-    std::size_t decode = 0;  // whose positions these are
-
-    // Throws Error (out_of_memory).
-    void allocate(ggml_type kind, std::size_t count, const char* name,
-                  ggml_backend_buffer_type_t type);
+    std::size_t version = 0;  // of its content; 0: none
   };
 
   void visit(ggml_tensor* node);
-  ggml_tensor* positions(std::size_t count, ggml_backend_buffer_type_t type);
   void visit_store(const ggml_tensor* node);
-  ggml_tensor* divisors(const std::vector<float>& factors, ggml_backend_buffer_type_t type);
+  // Throws Error (out_of_memory).
+  ggml_tensor* input(const std::vector<float>& factors, ggml_type kind, const void* values,
+                     std::size_t count, std::size_t version, ggml_backend_buffer_type_t type);
   void fail(std::string message);
 
   std::vector<Rotation> rotations_;
   std::vector<RotarySetting> settings_;
-  // By the kind of memory that a node lives in. Never freed before this object: graphs that
-  // libllama reuses may still point there.
-  std::map<std::pair<std::vector<float>, ggml_backend_buffer_type_t>, DeviceInput> divisors_;
-  std::map<std::pair<std::size_t, ggml_backend_buffer_type_t>, DeviceInput> positions_;
-  std::vector<std::int32_t> batch_positions_;
+  // By divisors (none: positions), count and the kind of memory that a node lives in. Never freed
+  // before this object: graphs that libllama reuses may still point there.
+  std::map<std::tuple<std::vector<float>, std::size_t, ggml_backend_buffer_type_t>, DeviceInput>
+      inputs_;
+  std::size_t tokens_ = 0;  // of this decode
+  std::vector<std::int32_t> positions_;
   bool shifted_ = false;
   std::size_t decodes_ = 0;
   std::size_t setting_ = 0;

@@ -40,25 +40,6 @@ constexpr float kStandStill = 1e30F;
 // No key looks like this in all of its elements, whatever its type.
 constexpr std::uint8_t kFiller = 0xA5;
 
-// The two steps of a turn, if it has them.
-struct Steps {
-  bool slopes = false;     // by an angle that grows with the position
-  bool constants = false;  // by an angle that does not
-};
-
-struct Graph {
-  LlamaPtr<ggml_context> context;
-  ggml_cgraph* graph = nullptr;
-  ggml_tensor* rows = nullptr;       // I32: cells to read
-  ggml_tensor* positions = nullptr;  // I32
-  ggml_tensor* ones = nullptr;       // I32: as many positions of 1
-  // Per cache.
-  std::vector<ggml_tensor*> keys;
-  std::vector<ggml_tensor*> slopes;  // divisors of theta; null: no such step, or those of another
-  std::vector<ggml_tensor*> constants;  // the same
-  std::vector<ggml_tensor*> mixes;
-};
-
 int pairing_mode(const Rotation& r) {
   return pairing_of(r) == Pairing::interleaved ? GGML_ROPE_TYPE_NORMAL : GGML_ROPE_TYPE_NEOX;
 }
@@ -78,7 +59,7 @@ void each_run(std::span<const std::int32_t> cells, const Use& use) {
   for (std::size_t first = 0; first < cells.size();) {
     std::size_t end = first + 1;
     while (end < cells.size() && cells[end] == cells[end - 1] + 1) ++end;
-    use(static_cast<std::size_t>(cells[first]), first, end - first);
+    use(std::size_t(cells[first]), first, end - first);
     first = end;
   }
 }
@@ -91,25 +72,28 @@ void for_each_batch(const KeyCache& cache, int head_dim, std::span<const std::in
     Batch batch;
     batch.element = *element_of(cache);
     batch.head_dim = head_dim;
-    batch.tokens = static_cast<std::int64_t>(count);
-    batch.first_position = first + static_cast<std::int64_t>(index);
+    batch.tokens = std::int64_t(count);
+    batch.first_position = first + std::int64_t(index);
     std::byte* row = static_cast<std::byte*>(cache.tensor->data) + cell * cache.tensor->nb[1];
     batch.keys = in_place(row, cache.heads, token_major(batch.tokens, cache.heads, head_dim));
     use(batch);
   });
 }
 
-void read_rows(const ggml_tensor* cache, std::size_t row, std::span<const std::int32_t> cells,
-               std::uint8_t* out) {
+std::vector<std::uint8_t> read_rows(const ggml_tensor* cache, std::span<const std::int32_t> cells) {
+  const std::size_t row = cache->nb[1];
+  std::vector<std::uint8_t> rows(cells.size() * row);
   each_run(cells, [&](std::size_t cell, std::size_t index, std::size_t count) {
-    ggml_backend_tensor_get(cache, out + index * row, cell * row, count * row);
+    ggml_backend_tensor_get(cache, rows.data() + index * row, cell * row, count * row);
   });
+  return rows;
 }
 
-void write_rows(ggml_tensor* cache, std::size_t row, std::span<const std::int32_t> cells,
-                const std::uint8_t* in) {
+void write_rows(ggml_tensor* cache, std::span<const std::int32_t> cells,
+                const std::vector<std::uint8_t>& rows) {
+  const std::size_t row = cache->nb[1];
   each_run(cells, [&](std::size_t cell, std::size_t index, std::size_t count) {
-    ggml_backend_tensor_set(cache, in + index * row, cell * row, count * row);
+    ggml_backend_tensor_set(cache, rows.data() + index * row, cell * row, count * row);
   });
 }
 
@@ -129,65 +113,6 @@ ggml_tensor* mixed(ggml_context* c, ggml_tensor* rows, ggml_tensor* mix) {
   return ggml_reshape_2d(c, ggml_mul_mat(c, mix, blocks), rows->ne[0], rows->ne[1]);
 }
 
-// Per cache, lengths: a factor of the keys' length; like: the first cache that turns alike. Layers
-// that turn alike share their divisors: each is a copy to the device that a turn waits for.
-Graph build(const std::vector<KeyCache>& caches, const std::vector<std::size_t>& chosen,
-            const std::vector<Rotation>& rotations, std::size_t count, Steps steps,
-            const std::vector<float>& lengths, const std::vector<std::size_t>& like) {
-  constexpr std::size_t kNodesPerCache = 20;
-  const std::size_t nodes = kNodesPerCache * chosen.size() + 8;
-  Graph g;
-  g.context.reset(ggml_init(
-      {nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
-  ggml_context* c = g.context.get();
-  g.graph = ggml_new_graph_custom(c, nodes, false);
-  const auto n = static_cast<std::int64_t>(count);
-  const auto input = [&](ggml_tensor* t) {
-    ggml_set_input(t);
-    return t;
-  };
-  g.rows = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
-  if (steps.slopes) g.positions = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
-  if (steps.constants) g.ones = input(ggml_new_tensor_1d(c, GGML_TYPE_I32, n));
-  struct Divisors {
-    ggml_tensor* slope = nullptr;
-    ggml_tensor* constant = nullptr;
-  };
-  std::map<std::size_t, Divisors> shared;  // by what they are like
-  for (const std::size_t i : chosen) {
-    const KeyCache& cache = caches[i];
-    const Rotation& r = rotations[cache.rotation];
-    ggml_tensor* keys =
-        ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], ggml_nrows(cache.tensor));
-    ggml_tensor* mix = nullptr;
-    if (!cache.mix.empty()) {
-      const auto side = static_cast<std::int64_t>(std::lround(std::sqrt(cache.mix.size())));
-      mix = input(ggml_new_tensor_2d(c, GGML_TYPE_F32, side, side));
-    }
-    ggml_tensor* rows = mixed(c, ggml_get_rows(c, keys, g.rows), mix);
-    ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
-    float length = lengths[i];
-    // Returns the divisors if they are new.
-    const auto turn = [&](bool wanted, ggml_tensor* positions,
-                          ggml_tensor*& divisors) -> ggml_tensor* {
-      if (!wanted) return nullptr;
-      const bool fresh = divisors == nullptr;
-      if (fresh) divisors = input(ggml_new_tensor_1d(c, GGML_TYPE_F32, r.row / 2));
-      turned = ggml_rope_ext(c, turned, positions, divisors, r.rotary_dim, pairing_mode(r), 0,
-                             r.base, 1, 0, std::exchange(length, 1.0F), 0, 0);
-      return fresh ? divisors : nullptr;
-    };
-    Divisors& divisors = shared[like[i]];
-    g.slopes.push_back(turn(steps.slopes, g.positions, divisors.slope));
-    g.constants.push_back(turn(steps.constants, g.ones, divisors.constant));
-    turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), mix);
-    ggml_build_forward_expand(g.graph, ggml_set_rows(c, keys, turned, g.rows));
-    g.keys.push_back(keys);
-    g.mixes.push_back(mix);
-  }
-  return g;
-}
-
 std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
   Rotation edited = r;
   edited.factors = edit.factors;
@@ -202,12 +127,16 @@ std::vector<double> theta_under(const Rotation& r, const RotaryEdit& edit) {
 
 // What divides a node's bare theta so that it turns pair i by angles[i] per position.
 std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& angles) {
-  std::vector<float> divisors(static_cast<std::size_t>(r.row / 2), kStandStill);
+  std::vector<float> divisors(std::size_t(r.row / 2), kStandStill);
   for (std::size_t i = 0; i < angles.size(); ++i) {
     if (angles[i] == 0) continue;
-    divisors[i] = static_cast<float>(bare_theta(r, static_cast<int>(i)) / angles[i]);
+    divisors[i] = float(bare_theta(r, int(i)) / angles[i]);
   }
   return divisors;
+}
+
+bool any(const std::vector<double>& angles) {
+  return std::any_of(angles.begin(), angles.end(), [](double angle) { return angle != 0; });
 }
 
 // Whether the same edit makes the same of both.
@@ -217,12 +146,6 @@ bool alike(const Rotation& a, const Rotation& b) {
                     r.attention, r.beta_fast, r.beta_slow, r.factors, r.fixed_pairs);
   };
   return parts(a) == parts(b);
-}
-
-void set_threads(ggml_backend_t backend, ggml_backend_dev_t device, int threads) {
-  auto* set = reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
-      ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
-  if (set != nullptr) set(backend, threads);
 }
 
 }  // namespace
@@ -281,9 +204,13 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
     if (!site.backend) {
       throw Error(ErrorKind::unsupported, cat("cached keys cannot be turned on ", name));
     }
-    set_threads(site.backend.get(), device, threads);
-    const Graph g = build(caches_, site.caches, rotations_, 2, {true, true},
-                          std::vector<float>(caches_.size(), 1.0F), first_alike_);
+    auto* set_threads =
+        reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
+            ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
+    if (set_threads != nullptr) set_threads(site.backend.get(), threads);
+    std::vector<Turn> both;  // steps
+    for (const std::size_t first : first_alike_) both.push_back({{1}, {1}, 1, first});
+    const Graph g = build(site, 2, both);
     for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
       const ggml_tensor* node = ggml_graph_node(g.graph, i);
       if (ggml_backend_supports_op(site.backend.get(), node)) continue;
@@ -300,11 +227,64 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
 
 KeyTurner::~KeyTurner() = default;
 
-bool KeyTurner::Turn::moves() const {
-  const auto still = [](double angle) { return angle == 0; };
-  return length != 1 || !std::all_of(slope.begin(), slope.end(), still) ||
-         !std::all_of(constant.begin(), constant.end(), still);
+// Layers that turn alike share their divisors: each is a copy to the device that a turn waits for.
+KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
+                                  const std::vector<Turn>& turns) const {
+  constexpr std::size_t kNodesPerCache = 20;
+  const std::size_t nodes = kNodesPerCache * site.caches.size() + 8;
+  Graph g;
+  g.context.reset(ggml_init(
+      {nodes * ggml_tensor_overhead() + ggml_graph_overhead_custom(nodes, false), nullptr, true}));
+  ggml_context* c = g.context.get();
+  g.graph = ggml_new_graph_custom(c, nodes, false);
+  const auto n = std::int64_t(count);
+  const auto input = [&](ggml_type type, std::int64_t width, std::int64_t height) {
+    ggml_tensor* tensor = ggml_new_tensor_2d(c, type, width, height);
+    ggml_set_input(tensor);
+    return tensor;
+  };
+  g.rows = input(GGML_TYPE_I32, n, 1);
+  const auto slopes = [](const Turn& turn) { return any(turn.slope); };
+  const auto constants = [](const Turn& turn) { return any(turn.constant); };
+  if (std::any_of(turns.begin(), turns.end(), slopes)) g.positions = input(GGML_TYPE_I32, n, 1);
+  // Where only the length changes, this step does it.
+  if (g.positions == nullptr || std::any_of(turns.begin(), turns.end(), constants)) {
+    g.ones = input(GGML_TYPE_I32, n, 1);
+  }
+  std::map<std::size_t, GraphPart> shared;  // divisors, by what they are like
+  for (const std::size_t i : site.caches) {
+    const KeyCache& cache = caches_[i];
+    const Rotation& r = rotations_[cache.rotation];
+    GraphPart part;
+    part.keys =
+        ggml_new_tensor_2d(c, cache.tensor->type, cache.tensor->ne[0], ggml_nrows(cache.tensor));
+    if (!cache.mix.empty()) {
+      const auto side = std::int64_t(std::lround(std::sqrt(cache.mix.size())));
+      part.mix = input(GGML_TYPE_F32, side, side);
+    }
+    ggml_tensor* rows = mixed(c, ggml_get_rows(c, part.keys, g.rows), part.mix);
+    ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
+    auto length = float(turns[i].length);
+    // Returns the divisors if they are new.
+    const auto turn = [&](ggml_tensor* positions, ggml_tensor*& divisors) -> ggml_tensor* {
+      if (positions == nullptr) return nullptr;
+      const bool fresh = divisors == nullptr;
+      if (fresh) divisors = input(GGML_TYPE_F32, r.row / 2, 1);
+      turned = ggml_rope_ext(c, turned, positions, divisors, r.rotary_dim, pairing_mode(r), 0,
+                             r.base, 1, 0, std::exchange(length, 1.0F), 0, 0);
+      return fresh ? divisors : nullptr;
+    };
+    GraphPart& divisors = shared[turns[i].like];
+    part.slope = turn(g.positions, divisors.slope);
+    part.constant = turn(g.ones, divisors.constant);
+    turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), part.mix);
+    ggml_build_forward_expand(g.graph, ggml_set_rows(c, part.keys, turned, g.rows));
+    g.parts.push_back(part);
+  }
+  return g;
 }
+
+bool KeyTurner::Turn::moves() const { return length != 1 || any(slope) || any(constant); }
 
 RotaryAngles KeyTurner::angles_of(std::size_t cache, const Turn& turn) const {
   return {turn.slope, turn.constant, turn.length, pairing_of(rotations_[caches_[cache].rotation])};
@@ -312,7 +292,7 @@ RotaryAngles KeyTurner::angles_of(std::size_t cache, const Turn& turn) const {
 
 void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
                      const KeyState& to) {
-  const auto count = static_cast<std::int64_t>(cells.size());
+  const auto count = std::int64_t(cells.size());
   const std::int64_t first = std::min({from.border, to.border, count});
   const std::int64_t second = std::min(std::max(from.border, to.border), count);
   turn_range(cells, 0, first, from, to);
@@ -339,14 +319,14 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     const std::size_t index = caches_[n].rotation;
     const Rotation& r = rotations_[index];
     Turn& turn = turns[n];
-    row = std::max(row, static_cast<std::size_t>(caches_[n].tensor->ne[0]));
+    row = std::max(row, std::size_t(caches_[n].tensor->ne[0]));
     if (const std::size_t first_n = first_alike_[n];
         first_n < n && same_edits(caches_[first_n].rotation, index)) {
       turn = turns[first_n];
       continue;
     }
     turn.like = n;
-    turn.slope.assign(static_cast<std::size_t>(r.rotary_dim / 2), 0);
+    turn.slope.assign(std::size_t(r.rotary_dim / 2), 0);
     turn.constant = turn.slope;
     const auto add = [&](const KeyState& state, double sign) -> double {
       const RotaryEdit& near = state.near->edits.at(state.near->edit_of.at(index));
@@ -355,14 +335,13 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
       const RotaryEdit& edit = far ? state.far->edits.at(state.far->edit_of.at(index)) : near;
       const std::vector<double> own = far ? theta_under(r, edit) : theta;
       for (std::size_t i = 0; i < own.size(); ++i) {
-        const double constant = !far ? -static_cast<double>(state.shift) * theta[i]
-                                : state.anchored
-                                    ? static_cast<double>(state.border) * (theta[i] - own[i])
-                                    : 0;
+        const double constant = !far             ? -double(state.shift) * theta[i]
+                                : state.anchored ? double(state.border) * (theta[i] - own[i])
+                                                 : 0;
         turn.slope[i] += sign * own[i];
         turn.constant[i] += sign * constant;
       }
-      return static_cast<double>(edit.attention);
+      return double(edit.attention);
     };
     const double length = add(from, -1);
     turn.length = add(to, 1) / length;
@@ -372,7 +351,7 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
   }
   if (!moves) return;
   const std::span<const std::int32_t> range =
-      cells.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(end - first));
+      cells.subspan(std::size_t(first), std::size_t(end - first));
   const std::size_t most = std::max<std::size_t>(1, kWorkBytes / (row * sizeof(float)));
   std::size_t runs = 0;
   each_run(range, [&](std::size_t, std::size_t, std::size_t) { ++runs; });
@@ -384,7 +363,7 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
     } else {
       for (std::size_t at = 0; at < range.size(); at += most) {
         turn_by_graph(site, range.subspan(at, std::min(most, range.size() - at)),
-                      first + static_cast<std::int64_t>(at), turns);
+                      first + std::int64_t(at), turns);
       }
     }
   }
@@ -395,27 +374,24 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
   for (std::size_t at = 0; at < cells.size(); at += kTableRows) {
     const std::span<const std::int32_t> some =
         cells.subspan(at, std::min(kTableRows, cells.size() - at));
-    const std::int64_t position = first + static_cast<std::int64_t>(at);
+    const std::int64_t position = first + std::int64_t(at);
     std::map<std::size_t, RotaryTable> tables;  // by what they are like
     for (const std::size_t i : site.caches) {
       if (tables.contains(turns[i].like) || !turns[i].moves()) continue;
       tables.emplace(turns[i].like, RotaryTable(angles_of(i, turns[i]), position,
-                                                position + static_cast<std::int64_t>(some.size())));
+                                                position + std::int64_t(some.size())));
     }
     const std::size_t slices = (some.size() + kSliceRows - 1) / kSliceRows;
-    auto turn_slice = [&](int part) {
-      const std::size_t i = site.caches[static_cast<std::size_t>(part) / slices];
-      const std::size_t begin = static_cast<std::size_t>(part) % slices * kSliceRows;
+    workers_->run(int(site.caches.size() * slices), [&](int part) {
+      const std::size_t i = site.caches[std::size_t(part) / slices];
+      const std::size_t begin = std::size_t(part) % slices * kSliceRows;
       const auto table = tables.find(turns[i].like);
       if (table == tables.end()) return;
       for_each_batch(caches_[i], rotations_[caches_[i].rotation].row,
                      some.subspan(begin, std::min(kSliceRows, some.size() - begin)),
-                     position + static_cast<std::int64_t>(begin),
+                     position + std::int64_t(begin),
                      [&](const Batch& batch) { rotate(table->second, batch); });
-    };
-    workers_->run(
-        [](void* context, int part) { (*static_cast<decltype(turn_slice)*>(context))(part); },
-        &turn_slice, static_cast<int>(site.caches.size() * slices));
+    });
   }
 }
 
@@ -438,22 +414,11 @@ void KeyTurner::turn_on_gpu([[maybe_unused]] const Site& site,
 
 void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, std::int64_t first,
                               const std::vector<Turn>& turns) {
-  Steps steps;
-  std::vector<float> lengths;
-  std::vector<std::size_t> like;
-  for (const Turn& turn : turns) {
-    const auto moves = [](double angle) { return angle != 0; };
-    steps.slopes = steps.slopes || std::any_of(turn.slope.begin(), turn.slope.end(), moves);
-    steps.constants =
-        steps.constants || std::any_of(turn.constant.begin(), turn.constant.end(), moves);
-    lengths.push_back(static_cast<float>(turn.length));
-    like.push_back(turn.like);
-  }
-  if (!steps.slopes && !steps.constants) steps.constants = true;  // only the length changes
-  const Graph g = build(caches_, site.caches, rotations_, cells.size(), steps, lengths, like);
+  const Graph g = build(site, cells.size(), turns);
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
     ggml_tensor* cache = caches_[site.caches[n]].tensor;
-    if (ggml_backend_tensor_alloc(cache->buffer, g.keys[n], cache->data) != GGML_STATUS_SUCCESS) {
+    if (ggml_backend_tensor_alloc(cache->buffer, g.parts[n].keys, cache->data) !=
+        GGML_STATUS_SUCCESS) {
       throw Error(ErrorKind::failed, "a cache of keys cannot be turned where it is");
     }
   }
@@ -469,7 +434,7 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
   }
   if (g.positions != nullptr) {
     std::vector<std::int32_t> positions(cells.size());
-    std::iota(positions.begin(), positions.end(), static_cast<std::int32_t>(first));
+    std::iota(positions.begin(), positions.end(), std::int32_t(first));
     ggml_backend_tensor_set(g.positions, positions.data(), 0, ggml_nbytes(g.positions));
   }
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
@@ -480,10 +445,11 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
       const std::vector<float> values = divisors_of(r, angles);
       ggml_backend_tensor_set(tensor, values.data(), 0, ggml_nbytes(tensor));
     };
-    set(g.slopes[n], turns[index].slope);
-    set(g.constants[n], turns[index].constant);
-    if (g.mixes[n] != nullptr) {
-      ggml_backend_tensor_set(g.mixes[n], caches_[index].mix.data(), 0, ggml_nbytes(g.mixes[n]));
+    const GraphPart& part = g.parts[n];
+    set(part.slope, turns[index].slope);
+    set(part.constant, turns[index].constant);
+    if (part.mix != nullptr) {
+      ggml_backend_tensor_set(part.mix, caches_[index].mix.data(), 0, ggml_nbytes(part.mix));
     }
   }
   if (ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS) {
@@ -491,59 +457,67 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
   }
 }
 
-CellRows::CellRows(ggml_tensor* cache, std::span<const std::int32_t> cells)
-    : cache_(cache),
-      cells_(cells.begin(), cells.end()),
-      row_(cache->nb[1]),
-      rows_(cells.size() * cache->nb[1]) {
-  read_rows(cache_, row_, cells_, rows_.data());
-}
+namespace {
 
 // Per row: its number, then the filler.
-std::vector<std::uint8_t> CellRows::marks() const {
-  std::vector<std::uint8_t> all(rows_.size(), kFiller);
-  for (std::uint32_t i = 0; i < cells_.size(); ++i) {
-    std::memcpy(all.data() + i * row_, &i, std::min(sizeof i, row_));
+std::vector<std::uint8_t> marks_of(std::size_t count, std::size_t row) {
+  std::vector<std::uint8_t> all(count * row, kFiller);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::memcpy(all.data() + i * row, &i, std::min(sizeof i, row));
   }
   return all;
 }
 
-void CellRows::mark() { write_rows(cache_, row_, cells_, marks().data()); }
-
-void CellRows::put(std::span<const std::int32_t> cells) const {
-  write_rows(cache_, row_, cells, rows_.data());
-}
-
-std::optional<std::vector<std::int32_t>> CellRows::find() const {
+// The cells that hold the marks, in their order; nothing unless each is in one cell.
+std::optional<std::vector<std::int32_t>> find_marks(const ggml_tensor* cache, std::size_t wanted) {
   constexpr std::size_t kAtOnce = 1 << 24;  // bytes
-  const std::vector<std::uint8_t> wanted = marks();
-  std::vector<std::int32_t> found(cells_.size(), -1);
-  const auto total = static_cast<std::size_t>(ggml_nrows(cache_));
-  const std::size_t step = std::max<std::size_t>(1, kAtOnce / row_);
+  const std::size_t row = cache->nb[1];
+  const std::vector<std::uint8_t> marks = marks_of(wanted, row);
+  std::vector<std::int32_t> found(wanted, -1);
+  const auto total = std::size_t(ggml_nrows(cache));
+  const std::size_t step = std::max<std::size_t>(1, kAtOnce / row);
   std::vector<std::uint8_t> part;
   for (std::size_t first = 0; first < total; first += step) {
-    const std::size_t count = std::min(step, total - first);
-    part.resize(count * row_);
-    ggml_backend_tensor_get(cache_, part.data(), first * row_, part.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint8_t* row = part.data() + i * row_;
+    part.resize(std::min(step, total - first) * row);
+    ggml_backend_tensor_get(cache, part.data(), first * row, part.size());
+    for (std::size_t i = 0; i < part.size() / row; ++i) {
       std::uint32_t number = 0;
-      std::memcpy(&number, row, std::min(sizeof number, row_));
-      if (number >= cells_.size() || std::memcmp(row, wanted.data() + number * row_, row_) != 0) {
+      std::memcpy(&number, part.data() + i * row, std::min(sizeof number, row));
+      if (number >= wanted ||
+          std::memcmp(part.data() + i * row, marks.data() + number * row, row) != 0) {
         continue;
       }
       if (found[number] >= 0) return std::nullopt;
-      found[number] = static_cast<std::int32_t>(first + i);
+      found[number] = std::int32_t(first + i);
     }
   }
   if (std::find(found.begin(), found.end(), -1) != found.end()) return std::nullopt;
   return found;
 }
 
-bool CellRows::marked_at(std::span<const std::int32_t> cells) const {
-  std::vector<std::uint8_t> there(cells.size() * row_);
-  read_rows(cache_, row_, cells, there.data());
-  return there == marks();
+}  // namespace
+
+std::optional<std::vector<std::int32_t>> cells_after(const std::vector<KeyCache>& caches,
+                                                     std::span<const std::int32_t> cells,
+                                                     const std::function<bool()>& save,
+                                                     const std::function<bool()>& restore) {
+  std::vector<std::vector<std::uint8_t>> rows;  // per cache, while marks take their place
+  for (const KeyCache& cache : caches) {
+    rows.push_back(read_rows(cache.tensor, cells));
+    write_rows(cache.tensor, cells, marks_of(cells.size(), cache.tensor->nb[1]));
+  }
+  const bool saved = save();
+  for (std::size_t i = 0; i < caches.size(); ++i) write_rows(caches[i].tensor, cells, rows[i]);
+  if (!saved || !restore()) return std::nullopt;
+  const auto found = find_marks(caches.front().tensor, cells.size());
+  for (std::size_t i = 0; i < caches.size(); ++i) {
+    ggml_tensor* const cache = caches[i].tensor;
+    if (!found || read_rows(cache, *found) != marks_of(found->size(), cache->nb[1])) {
+      return std::nullopt;
+    }
+    write_rows(cache, *found, rows[i]);
+  }
+  return found;
 }
 
 }  // namespace mrrope::engine

@@ -10,11 +10,11 @@
 // the queries' side, except for those of far keys.
 //
 // libllama's own K-shift is not used: it rotates every cell and layers without RoPE too, multiplies
-// by the temperature again, needs all keys in types that its kernels rotate, and reserves a graph
-// each time.
+// by the temperature again, needs types that its kernels rotate, and reserves a graph each time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,12 +43,12 @@ struct KeyState {
 
 // Where one layer's rotated keys go.
 struct KeyCache {
-  ggml_tensor* tensor =
-      nullptr;               // [heads * row, cells], or as many of these as there are timelines
+  // [heads * row, cells], or as many of these as there are timelines.
+  ggml_tensor* tensor = nullptr;
   std::size_t rotation = 0;  // whose result is stored
   int heads = 0;
-  // Not empty: keys are multiplied by this square, symmetric and orthogonal matrix before they are
-  // stored, which libllama does to quantise them better.
+  // Not empty: libllama multiplies keys by this square, symmetric and orthogonal matrix before it
+  // stores them, to quantise them better.
   std::vector<float> mix;
 };
 
@@ -91,6 +91,20 @@ class KeyTurner {
     std::size_t like = 0;  // the first cache with the same turn
     bool moves() const;
   };
+  // A turn on a device: divisors of theta are null where there is no such step, or where those of
+  // an earlier part serve.
+  struct GraphPart {
+    ggml_tensor *keys = nullptr, *slope = nullptr, *constant = nullptr, *mix = nullptr;
+  };
+  struct Graph {
+    LlamaPtr<ggml_context> context;
+    ggml_cgraph* graph = nullptr;
+    ggml_tensor* rows = nullptr;       // I32: cells to read
+    ggml_tensor* positions = nullptr;  // I32; null: no angle grows with the position
+    ggml_tensor* ones = nullptr;       // I32: as many positions of 1; null: no other angles
+    std::vector<GraphPart> parts;      // per cache
+  };
+  Graph build(const Site& site, std::size_t count, const std::vector<Turn>& turns) const;
   RotaryAngles angles_of(std::size_t cache, const Turn& turn) const;
   void turn_range(std::span<const std::int32_t> cells, std::int64_t first, std::int64_t end,
                   const KeyState& from, const KeyState& to);
@@ -108,29 +122,12 @@ class KeyTurner {
   std::optional<Workers> workers_;  // where keys are turned in host memory
 };
 
-// Some rows of one cache, kept here while numbers take their place there.
-class CellRows {
- public:
-  // Reads the rows of these cells.
-  CellRows(ggml_tensor* cache, std::span<const std::int32_t> cells);
-
-  // Writes a number into each of the cells.
-  void mark();
-  // Writes the rows into cells, in their order.
-  void put(std::span<const std::int32_t> cells) const;
-
-  // The cells that hold the numbers, in their order; nothing unless each is in one cell.
-  std::optional<std::vector<std::int32_t>> find() const;
-  // Whether they hold the numbers in their order.
-  bool marked_at(std::span<const std::int32_t> cells) const;
-
- private:
-  std::vector<std::uint8_t> marks() const;
-
-  ggml_tensor* cache_;
-  std::vector<std::int32_t> cells_;
-  std::size_t row_;
-  std::vector<std::uint8_t> rows_;
-};
+// Where libllama puts a sequence that it restores, which it does not say: the keys are saved with
+// their numbers in place of their content, and found by them. cells[p] is the cell of position p.
+// Nothing where one of the two fails, or where layers keep a token in different cells.
+std::optional<std::vector<std::int32_t>> cells_after(const std::vector<KeyCache>& caches,
+                                                     std::span<const std::int32_t> cells,
+                                                     const std::function<bool()>& save,
+                                                     const std::function<bool()>& restore);
 
 }  // namespace mrrope::engine

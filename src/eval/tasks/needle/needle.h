@@ -16,7 +16,7 @@
 
 #include "eval/run/runner.h"
 #include "eval/text/documents.h"
-#include "model/tokenizer.h"
+#include "model/prompt_model.h"
 
 namespace mrrope::eval {
 
