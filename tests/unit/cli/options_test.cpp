@@ -16,7 +16,6 @@
 namespace mrrope::cli {
 namespace {
 
-using engine::reading_speed;
 using engine::ReadingSpeed;
 using engine::seconds_to_read;
 
