@@ -84,16 +84,21 @@ std::string short_number(double value) {
   return fixed(value, value < 10 ? 3 : value < 100 ? 2 : 1);
 }
 
-std::string estimate_cell(const ResultTable& table, const Estimate& e) {
-  if (!table.logarithmic) return percent_score(e);
+std::string estimate_cell(const ResultTable& table, const std::string& metric, const Estimate& e) {
+  if (!table.logarithmic && metric != kAnswerLoss) return percent_score(e);
   if (e.n == 0) return "-";
   return short_number(e.value) + (std::isfinite(e.error) ? " +-" + short_number(e.error) : "");
 }
 
-// A difference with its sign: of logarithms in percent, of scores in points.
-std::string difference_text(const ResultTable& table, const PairedDifference& difference) {
+// A difference with its sign: of logarithms in percent, of losses in nats, of scores in points.
+std::string difference_text(const ResultTable& table, const PairedDifference& difference,
+                            const std::string& metric = {}) {
+  const Estimate& d = difference.mean_difference;
+  if (metric == kAnswerLoss) {
+    return cat(d.value < 0 ? "" : "+", fixed(d.value, 3),
+               std::isfinite(d.error) ? " +-" + fixed(d.error, 3) : "", " nats");
+  }
   if (!table.logarithmic) {
-    const Estimate& d = difference.mean_difference;
     return cat(d.value < 0 ? "" : "+", percent_score(d), " points");
   }
   const Estimate e = difference.percent();
@@ -175,7 +180,8 @@ std::string comparison_text(const ResultTable& table) {
   std::vector<TextRow> rows;
   for (const Comparison& c : table.comparisons) {
     if (c.length != table.lengths.back() || c.difference.mean_difference.n < 2) continue;
-    rows.push_back({cat("  ", c.a, " against ", c.b), difference_text(table, c.difference),
+    rows.push_back({cat("  ", c.a, " against ", c.b),
+                    difference_text(table, c.difference, c.metric),
                     cat("p ", c.corrected_p < 0.0001 ? "< 0.0001" : fixed(c.corrected_p, 4)),
                     c.corrected_p < kSignificant ? "significant" : "not significant"});
   }
@@ -213,7 +219,7 @@ ordered_json to_json(const ResultTable& table) {
   for (const Comparison& c : table.comparisons) {
     ordered_json entry = {{"length", c.length}, {"a", c.a}, {"b", c.b}};
     const Estimate d = table.logarithmic ? c.difference.percent() : c.difference.mean_difference;
-    if (!table.logarithmic) entry["metric"] = table.metric;
+    if (!table.logarithmic) entry["metric"] = c.metric;
     entry[table.logarithmic ? "percent" : "difference"] = json_or_null(d.value);
     entry["stderr"] = json_or_null(d.error);
     entry["n"] = d.n;
@@ -360,7 +366,7 @@ std::string to_text(const ResultTable& table, const TextTable& part, bool shaded
     std::size_t n = 0;
     for (const auto& [across, unused] : grid.across) {
       const Estimate& e = grid.cells[{down, across}];
-      line.push_back(estimate_cell(table, e));
+      line.push_back(estimate_cell(table, part.metric, e));
       n = std::max(n, e.n);
     }
     if (counted && n == 0) continue;

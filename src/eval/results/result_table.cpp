@@ -241,13 +241,15 @@ Estimate add_row(ResultTable& table, const std::string& task, const std::string&
   return estimate;
 }
 
-std::vector<Comparison> compare_methods(const ResultTable& table) {
+namespace {
+
+void compare_by(const std::string& metric, const ResultTable& table, std::vector<Comparison>& all) {
   std::map<std::pair<std::int64_t, std::string>, UnitValues> measured;
   for (const ResultRow& row : table.rows) {
-    if (row.metric != table.metric || row.depth) continue;
+    if (row.metric != metric || row.depth) continue;
     measured[{row.length, row.method}].insert(row.units.begin(), row.units.end());
   }
-  std::vector<Comparison> all;
+  if (measured.empty()) return;
   for (const std::int64_t length : table.lengths) {
     std::vector<UnitValues> units;
     for (const MethodRow& m : table.methods) units.push_back(measured[{length, m.method}]);
@@ -256,13 +258,21 @@ std::vector<Comparison> compare_methods(const ResultTable& table) {
     for (std::size_t a = 0; a < units.size(); ++a) {
       for (std::size_t b = a + 1; b < units.size(); ++b) {
         all.push_back({length, table.methods[a].method, table.methods[b].method,
-                       paired_where_both(units[a], units[b]), kNan});
+                       paired_where_both(units[a], units[b]), kNan, metric});
         p.push_back(all.back().difference.p);
       }
     }
     const std::vector<double> corrected = holm(p);
     for (std::size_t i = 0; i < corrected.size(); ++i) all[first + i].corrected_p = corrected[i];
   }
+}
+
+}  // namespace
+
+std::vector<Comparison> compare_methods(const ResultTable& table) {
+  std::vector<Comparison> all;
+  compare_by(table.metric, table, all);
+  compare_by(kAnswerLoss, table, all);
   return all;
 }
 

@@ -79,6 +79,10 @@ struct MetricInfo {
   bool charted = true;       // false: in tables only
 };
 
+// Of the right answer, in nats per token, when the model reads it after the prompt: tells methods
+// apart with few texts, where found or not found needs hundreds.
+constexpr const char* kAnswerLoss = "answer_loss";
+
 struct ResultTable;
 
 // A task of mrrope eval: what a merged run, a report and other tools need to know about it. How it
@@ -94,6 +98,13 @@ struct Task {
                             const std::vector<nlohmann::ordered_json>& units)>
       results;
 };
+
+// How reports show the loss of answers.
+inline MetricInfo answer_loss_info() {
+  return {kAnswerLoss, "Loss of the right answer", "nats per token",
+          "How little the model expects the right answer after the prompt. Lower is better.",
+          false};
+}
 
 // All tasks, in the order of reports (eval/tasks/registry.cpp). Tests and programs with tasks of
 // their own may add them, while no other thread uses the list.
@@ -162,6 +173,7 @@ struct Comparison {
   std::string a, b;
   PairedDifference difference;  // of a from b
   double corrected_p = 1;       // Holm, over all pairs at this length
+  std::string metric{};
 };
 
 // How far a method can be trusted (tasks/perplexity/perplexity.cpp has the rule).

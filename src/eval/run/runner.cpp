@@ -12,6 +12,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
 
@@ -562,6 +564,24 @@ std::function<void(const std::string&)> stderr_writer() {
 bool stderr_is_terminal() {
   const char* term = std::getenv("TERM");
   return isatty(STDERR_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+std::vector<Token> answer_tokens(const Tokenizer& tokenizer, std::string_view prompt_end,
+                                 const std::string& answer) {
+  // Only the end decides how the first word of the answer is cut.
+  constexpr std::size_t kEnd = 24;
+  std::string before(prompt_end.substr(prompt_end.size() - std::min(kEnd, prompt_end.size())));
+  const std::vector<Token> head = tokenizer.tokenize(before, false, false);
+  const bool space = before.empty() || before.back() == ' ' || before.back() == '\n';
+  std::vector<Token> whole = tokenizer.tokenize(before + (space ? "" : " ") + answer, false, false);
+  whole.erase(whole.begin(), whole.begin() + std::ptrdiff_t(common_prefix(head, whole)));
+  return whole;
+}
+
+double answer_loss(Timeline& timeline, std::int64_t prompt, std::span<const Token> answer) {
+  timeline.truncate(prompt);
+  const std::vector<double> scores = timeline.append_scored(answer);
+  return -std::accumulate(scores.begin(), scores.end(), 0.0) / double(scores.size());
 }
 
 }  // namespace mrrope::eval

@@ -127,6 +127,13 @@ class Progress {
   bool running_ = false;
 };
 
+// The tokens of an answer that follows a prompt with this end.
+std::vector<Token> answer_tokens(const Tokenizer& tokenizer, std::string_view prompt_end,
+                                 const std::string& answer);
+// How well an answer is expected after the first `prompt` tokens of a timeline, which is cut back
+// to them and then holds the answer too: nats per token.
+double answer_loss(Timeline& timeline, std::int64_t prompt, std::span<const Token> answer);
+
 // To stderr, with a bar if that is a terminal (and TERM is not "dumb").
 std::function<void(const std::string&)> stderr_writer();
 bool stderr_is_terminal();

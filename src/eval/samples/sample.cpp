@@ -144,7 +144,7 @@ class SampleUnits : public UnitWork {
       timeline->truncate(std::int64_t(kept));
       records[i] = set.letters.empty() ? generate(*timeline, set, samples_[i], rest, progress)
                                        : choose(*timeline, set, samples_[i], rest, progress);
-      end = timeline->length();
+      end = set.letters.empty() ? end_ : timeline->length();
       progress.advance(set.length, std::int64_t(rest.size()));
       progress.part_done({{"end", end}, {"record", records[i]}});
     }
@@ -201,7 +201,18 @@ class SampleUnits : public UnitWork {
     };
     const Generation said = timeline.generate(options);
     progress.check();
-    return answer_json(sample, said);
+    ordered_json json = answer_json(sample, said);
+    const std::int64_t end = timeline.length();
+    if (suite_.rules->answer != nullptr) {
+      const std::vector<Token> right = answer_tokens(
+          target_.tokenizer(), sample.text, suite_.rules->answer(set.scorer, sample.expected));
+      if (right.size() <= std::size_t(set.answer_tokens)) {
+        json[kAnswerLoss] =
+            json_or_null(answer_loss(timeline, std::int64_t(sample.prompt.size()), right));
+      }
+    }
+    end_ = std::max(end, timeline.length());
+    return json;
   }
 
   static ordered_json answer_json(const Sample& sample, const Generation& said) {
@@ -240,6 +251,7 @@ class SampleUnits : public UnitWork {
   }
 
   const Target target_;
+  std::int64_t end_ = 0;  // how far the timeline went for the last answer
   const std::vector<MethodUnderTest>& methods_;
   const SampleSuite& suite_;
   const SampleRunOptions& options_;
@@ -319,6 +331,7 @@ class Scores {
   void finish() {
     if (metrics_.empty()) metrics_ = {rules_.metric.empty() ? "score" : rules_.metric};
     table_.metric = metrics_.front();
+    if (has_loss_) metrics_.emplace_back(kAnswerLoss);
     std::set<std::string> tags;
     for (const auto& [key, list] : tags_) tags.insert(list.begin(), list.end());
     check_grid({table_.methods.size(), table_.lengths.size(), tags.size() + 1, kCost});
@@ -356,6 +369,10 @@ class Scores {
         metrics_.push_back(metric);
       }
       scores_[{method, metric}][key] = score.value;
+    }
+    if (record.contains(kAnswerLoss) && record[kAnswerLoss].is_number()) {
+      scores_[{method, kAnswerLoss}][key] = record[kAnswerLoss].get<double>();
+      has_loss_ = true;
     }
     if (record.contains("tags")) tags_[key] = record["tags"].get<std::vector<std::string>>();
     ++answers_;
@@ -412,8 +429,10 @@ class Scores {
         cat(table_.task, ", ", source_, " (window ", length_text(table_.window), ")\n");
     for (const std::int64_t length : table_.lengths) {
       for (const std::string& metric : metrics_) {
+        const char* what =
+            metric == kAnswerLoss ? " of the right answer in nats per token:\n" : " in percent:\n";
         table_.tables.push_back({cat("\nAt ", length_text(length), " (", length, " tokens), ",
-                                     metric, " in percent:\n"),
+                                     metric == kAnswerLoss ? "loss" : metric, what),
                                  metric, Axis::task, Axis::method, length});
       }
     }
@@ -455,6 +474,7 @@ class Scores {
   std::map<std::int64_t, std::set<std::string>> tasks_at_;  // [length]
   std::set<std::string> sampled_;                           // tasks with a sample in this run
   std::vector<std::string> metrics_;
+  bool has_loss_ = false;
   std::map<std::pair<std::size_t, std::string>, std::map<SampleKey, double>> scores_;
   std::map<SampleKey, std::vector<std::string>> tags_;
   std::size_t answers_ = 0, empty_ = 0, unanswered_ = 0, ties_ = 0;
@@ -539,7 +559,7 @@ Task sample_task(const std::string& name, const SampleRules& rules) {
   const auto results = [&rules](const ordered_json& run, const std::vector<ordered_json>& units) {
     return fill_table<Scores>(run, units, sample_places, rules);
   };
-  return {name, name, {}, sample_places, results};
+  return {name, name, {answer_loss_info()}, sample_places, results};
 }
 
 }  // namespace mrrope::eval

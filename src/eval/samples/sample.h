@@ -64,6 +64,9 @@ struct SampleRules {
                   std::string_view text) = nullptr;
   // Whether no choice can be read from an answer. Absent: never.
   bool (*unanswered)(const std::string& scorer, std::string_view text) = nullptr;
+  // The right answer, as a model would write it, whose loss is measured. Absent: none is.
+  std::string (*answer)(const std::string& scorer,
+                        const std::vector<std::string>& expected) = nullptr;
   // The name of the one score that all scorers have; empty: they name theirs.
   std::string metric{};
   // Adds the benchmark's own figures; row: of the mean over all tasks. Absent: none.

@@ -143,10 +143,18 @@ class NeedleUnits : public UnitWork {
   // tokens: computed for it, answer not counted.
   void answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell,
               std::int64_t tokens = 0) {
+    const std::int64_t prompt = timeline.length();
     cells_[index(cell)] = cell_json(timeline.generate(generate_options()), branch, cell);
+    const std::int64_t end = timeline.length();
+    const Tokenizer& tokenizer = target_.tokenizer();
+    const std::vector<Token> right = answer_tokens(
+        tokenizer, tokenizer.detokenize(branch.needle.question), branch.needle.answer);
+    if (right.size() <= std::size_t(options_.form.answer_tokens)) {
+      cells_[index(cell)][kAnswerLoss] = json_or_null(answer_loss(timeline, prompt, right));
+    }
     progress_->part_done({{"index", index(cell)},
                           {"tokens", tokens},
-                          {"end", timeline.length()},
+                          {"end", std::max(end, timeline.length())},
                           {"cell", cells_[index(cell)]}});
   }
 
@@ -338,6 +346,10 @@ class Needles {
       put(kRecall, rouge1_recall(answer, text));
       put(kStemmed, rouge1_recall(answer, text, Stemming::on));
       put(kContains, contains_answer(answer, text) ? 1.0 : 0.0);
+      if (cell.contains(kAnswerLoss) && cell[kAnswerLoss].is_number()) {
+        put(kAnswerLoss, cell[kAnswerLoss].get<double>());
+        has_loss_ = true;
+      }
       const ordered_json& gap = cell.at("gap");
       if (gap.is_number() && gap.get<double>() < kTie) ++ties_[{method, l}];
       if (method == 0 && !cell.at("snapped").get<bool>()) ++unsnapped_;
@@ -347,6 +359,7 @@ class Needles {
   }
 
   void finish() {
+    if (has_loss_) metrics_.push_back(kAnswerLoss);
     ordered_json ties = ordered_json::array();
     for (std::size_t m = 0; m < table_.methods.size(); ++m) {
       const std::string& method = table_.methods[m].method;
@@ -404,7 +417,10 @@ class Needles {
       table_.tables.push_back({heading, metric, Axis::length, Axis::method});
     };
     means("\nROUGE-1 recall in percent, all depths:\n", kRecall);
-    if (metrics_.size() > 2) means("\nROUGE-1 recall by stems, in percent:\n", kStemmed);
+    if (std::count(metrics_.begin(), metrics_.end(), kStemmed) > 0) {
+      means("\nROUGE-1 recall by stems, in percent:\n", kStemmed);
+    }
+    if (has_loss_) means("\nLoss of the right answer, in nats per token:\n", kAnswerLoss);
     if (scores_differ()) {
       means("\nAnswer contained, in percent:\n", kContains);
     } else {
@@ -422,6 +438,7 @@ class Needles {
   std::size_t samples_ = 0, haystacks_ = 0;
   std::string form_;
   std::vector<const char*> metrics_;
+  bool has_loss_ = false;
   std::map<std::tuple<std::size_t, std::size_t, std::string>, UnitValues> values_;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> ties_;  // by method and length
   std::size_t tied_ = 0, answers_ = 0;
@@ -516,7 +533,8 @@ Task needle_task() {
        "Share of the words of the answer that the model wrote."},
       {kStemmed, "Recall of the planted answer by stems (ROUGE-1)", "recall",
        "The same, with words of more than three letters by their stems."},
-      {kContains, "Needles found, letter for letter", "share of needles"}};
+      {kContains, "Needles found, letter for letter", "share of needles"},
+      answer_loss_info()};
   return {kNeedle, "Needle in a haystack", std::move(metrics), needle_places, needle_results};
 }
 

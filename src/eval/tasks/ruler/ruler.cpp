@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "eval/score/answer_text.h"
 #include "eval/text/documents.h"
 #include "mrrope/error.h"
@@ -102,6 +103,11 @@ std::vector<Score> grade(const std::string& scorer, const ordered_json& record) 
   if (scorer != kAll && scorer != kPart) unknown_scorer(scorer);
   return {{scorer, string_match(scorer, record.at("expected").get<std::vector<std::string>>(),
                                 record.at("text").get<std::string>())}};
+}
+
+// One of them, or all.
+std::string right_answer(const std::string& scorer, const std::vector<std::string>& expected) {
+  return scorer == kPart ? expected.front() : joined(expected, ", ");
 }
 
 bool decided(const std::string& scorer, const std::vector<std::string>& expected,
@@ -286,8 +292,11 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
 }
 
 const SampleRules& ruler_rules() {
-  static const SampleRules rules{
-      .grade = grade, .decided = decided, .metric = "string_match", .summarize = summarize};
+  static const SampleRules rules{.grade = grade,
+                                 .decided = decided,
+                                 .answer = right_answer,
+                                 .metric = "string_match",
+                                 .summarize = summarize};
   return rules;
 }
 
