@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command of this installation: started as `mrrope`, and by export()."""
+"""The command of this installation: started as `mrrope`, and by export() and serve()."""
 from __future__ import annotations
 
+import collections
+import contextlib
 import json
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from ._library import KINDS, Error, native_folder, path_bytes
+from ._library import KINDS, Error, in_python, native_folder, path_bytes
 from ._plans import Ladder, Length, Plan, tokens
 
 
@@ -51,15 +56,20 @@ def bundled_model() -> str:
 def _call(arguments: list[str]) -> dict[str, Any]:
     done = subprocess.run([str(_binary()), *arguments], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    said = done.stderr.decode("utf-8", "replace").splitlines()
     if done.returncode == 0:
         return dict(json.loads(done.stdout))
+    raise _failure(arguments[0], done.returncode, done.stderr.splitlines())
+
+
+def _failure(verb: str, code: int, lines: Iterable[bytes]) -> Error:
+    """What the command said last, in the words of Python."""
+    said = [line.decode("utf-8", "replace").rstrip() for line in lines]
+    kind = KINDS.get(code, "failed")
     for number, line in enumerate(said):
         if line.startswith("mrrope: "):
             hint = " ".join(rest.strip() for rest in said[number + 1:])
-            raise Error(line[len("mrrope: "):], hint, KINDS.get(done.returncode, "failed"))
-    raise Error(f"mrrope {arguments[0]} ended with code {done.returncode}: {' '.join(said)}",
-                kind=KINDS.get(done.returncode, "failed"))
+            return Error(in_python(line[len("mrrope: "):]), in_python(hint), kind)
+    return Error(f"mrrope {verb} ended with code {code}: {' '.join(said)}", kind=kind)
 
 
 def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Length | None = None, *,
@@ -99,3 +109,77 @@ def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Leng
         path = os.path.join(folder, "plan.json")
         method.save(path)
         return _call([*arguments, "--plan", path])
+
+
+_GRACE = 10  # seconds for running answers after SIGTERM
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that serve() started."""
+
+    base_url: str  # for clients of OpenAI's API
+    model: str  # its name there
+    method: str
+    context: int  # tokens of one conversation
+    parallel: int  # conversations computed at the same time
+    pid: int
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    flag = "--" + {"train_length": "train-ctx"}.get(name, name).replace("_", "-")
+    if value is None or isinstance(value, bool):
+        return [flag] if value else []
+    if isinstance(value, (list, tuple)):
+        value = ",".join(map(str, value))
+    if not isinstance(value, (str, int, float, os.PathLike)):
+        raise Error(f"{name} is {type(value).__name__}", "give a text, a number, a list or True")
+    return [f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}"]
+
+
+@contextlib.contextmanager
+def serve(model: str | os.PathLike[str], ctx: Length | None = None, **options: Any
+          ) -> Iterator[Server]:
+    """Runs `mrrope serve` as long as a with block, on a free port, for clients of OpenAI's API.
+
+    Options are its flags (`mrrope serve --help`): parallel=4, method="pro", kv_unified=True.
+
+    >>> import mrrope
+    >>> with mrrope.serve(mrrope.bundled_model(), ctx="2k", parallel=1) as server:
+    ...     print(server.model, server.context, server.base_url.startswith("http://127.0.0.1:"))
+    mrrope-tiny 2048 True
+    """
+    given = {"ctx": tokens(ctx), "port": 0, **options, "json": True}
+    arguments = [word for name, value in given.items() for word in _flag(name, value)]
+    path = os.fsdecode(path_bytes(model, "the model"))
+    process = subprocess.Popen([str(_binary()), "serve", f"--model={path}", *arguments],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
+    assert process.stdout and process.stderr
+    last: collections.deque[bytes] = collections.deque(maxlen=100)  # lines; a full pipe would stop it
+    readers = [threading.Thread(target=last.extend, args=(process.stderr,), daemon=True)]
+    readers[0].start()
+    try:
+        line = process.stdout.readline()
+        try:
+            about = json.loads(line)
+            server = Server(f"{about['address']}/v1", about["model"], about["method"],
+                            about["context"], about["parallel"], process.pid)
+        except (ValueError, KeyError, TypeError):
+            if line:
+                process.terminate()  # it says something else
+            code = process.wait()
+            readers[0].join(_GRACE)
+            raise _failure("serve", code, [*last, line]) from None
+        readers.append(threading.Thread(target=collections.deque, args=(process.stdout, 0), daemon=True))
+        readers[1].start()
+        yield server
+    finally:
+        process.terminate()
+        try:
+            process.wait(_GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        for reader in readers:
+            reader.join(_GRACE)

@@ -6,6 +6,8 @@ a part of a pass that belongs to another place, the cached keys are turned to it
 
 With a near part (far:NAME) the model itself stays as shipped: new tokens are always near. Only keys
 before the border are turned, to where the queries see them at the distance of docs/near-far.md.
+
+A ladder that sharpens (`sharpen`) multiplies the scaling of the attention modules, as if their queries.
 """
 from __future__ import annotations
 
@@ -114,6 +116,7 @@ class Growing:
     def __init__(self, base: Any, rotary: Any, ladder: Ladder, full: list[int]):
         self.base, self.rotary, self.ladder, self.full = base, rotary, ladder, full
         self.serial = next(_serials)
+        self.scalings = self._scalings() if ladder.sharpen else []
         self._had_own = "forward" in base.__dict__
         self._forward = base.forward
         self._signature = python_inspect.signature(self._forward)
@@ -124,7 +127,23 @@ class Growing:
 
         base.forward = forward
 
+    def _scalings(self) -> list[tuple[Any, float]]:
+        """The attention module of each layer under the plan, with its own scaling."""
+        name, width, found = type(self.base).__name__, self.ladder.geometry.rotary_dim, []
+        for layer in self.full:
+            modules = [module for module in self.base.modules()
+                       if getattr(module, "layer_idx", None) == layer
+                       and isinstance(getattr(module, "scaling", None), float)]
+            if len(modules) != 1 or getattr(modules[0], "head_dim", None) != width:
+                raise _refuse(f"sharpen {self.ladder.sharpen:g} needs an attention module with a "
+                              f"scaling and heads of {width} elements, as many as rotate: layer "
+                              f"{layer} of {name} has none", "make the ladder with sharpen=0")
+            found.append((modules[0], modules[0].scaling))
+        return found
+
     def remove(self) -> None:
+        for module, own in self.scalings:
+            module.scaling = own
         if self._had_own:
             self.base.forward = self._forward
         else:
@@ -250,6 +269,8 @@ class Growing:
             self._turn(cache, state, state.place, place)
         state.place = place
         self.rotary.use(self.ladder.rungs[0 if self.ladder.near else place.rung].plan)
+        for module, own in self.scalings:
+            module.scaling = own * place.sharpness
 
     def _far(self, place: Place, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Angles [sequence, token, pair] and lengths of keys in a place, against near ones."""

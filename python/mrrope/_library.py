@@ -6,6 +6,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import sys
 from typing import Any
 
@@ -32,6 +33,41 @@ class Error(Exception):
 
 
 Error.__module__ = "mrrope"
+
+_NAMES = {"train-ctx": "train_length", "rope-freq-base": "base", "o": "out", "c": "ctx", "t": "threads",
+          "ctk": "cache_type_k", "ctv": "cache_type_v", "ub": "ubatch_size", "fa": "flash_attn"}
+_SWITCHES = ("approximate", "copy", "deterministic", "force", "kv-unified", "native",
+             "replace-scaling", "split")
+_PHRASES = {
+    r"; in a program .*": "",
+    r"mrrope plan \.\.\. -o FILE": "mrrope.plan(...).save(FILE)",
+    r"mrrope plan -o\b": "Plan.save()",
+    r"mrrope\.h says what a request holds": "help(mrrope.plan) says what may be given",
+    r"mrrope (\w+) --help": r"help(mrrope.\1), and mrrope \1 --help",
+    r"--rotary-dim (\S+) --rope-freq-base (\S+) --train-ctx (\w+)":
+        r"mrrope.Geometry(rotary_dim=\1, base=\2, train_length=\3)",
+}
+_FLAG = re.compile(r"(?<![\w./-])(?:--(?P<no>no-)?(?P<long>[a-z][a-z-]*[a-z])|-(?P<short>o|c|t|ctk|ctv|ub|fa)\b)"
+                   r"(?:[ =](?P<value>\d[\d.e+]*[km]?\b|[A-Z]+\b(?!')|"
+                   r"(?<=--to )[\w-]+|(?<=--method )[\w:-]+|(?<=-ct[kv] )\w+|(?<=--verify )\w+))?")
+
+
+def _keyword(flag: re.Match[str]) -> str:
+    long, value = flag["long"], flag["value"]
+    name = _NAMES.get(long or flag["short"], (long or flag["short"]).replace("-", "_"))
+    if flag["no"] or (long, value) == ("verify", "off"):
+        return f"{name}=False"
+    if value:
+        return f"{name}={value}" if value.isupper() or value.isdigit() else f'{name}="{value}"'
+    asked = re.search(r"(add|give|with|or) $", flag.string[: flag.start()])
+    return f"{name}=True" if long in _SWITCHES and asked else name
+
+
+def in_python(text: str) -> str:
+    """What the library or the command says, with the keywords of Python for the flags of the shell."""
+    for said, instead in _PHRASES.items():
+        text = re.sub(said, instead, text)
+    return text if "--help" in text else _FLAG.sub(_keyword, text)
 
 
 def native_folder() -> pathlib.Path:
@@ -109,7 +145,7 @@ library = _open()
 def check(status: int) -> None:
     if status:
         raise Error(library.mrrope_last_message().decode("utf-8", "replace"),
-                    library.mrrope_last_hint().decode("utf-8", "replace"),
+                    in_python(library.mrrope_last_hint().decode("utf-8", "replace")),
                     KINDS.get(status, "failed"))
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Geometries, plans and ladders. The numbers are the library's; nothing is computed here."""
+"""Geometries, plans and ladders. Their numbers are the library's."""
 from __future__ import annotations
 
 import bisect
 import ctypes
 import json
+import math
 import operator
 import os
 import pathlib
@@ -113,6 +114,7 @@ class Place:
     rung: int  # its number in Ladder.rungs
     border: int  # with a near part: keys at positions before it are far
     shift: int  # and with one factor for all pairs, by how much far keys come closer
+    sharpness: float = 1.0  # multiplies queries
 
 
 def _plan_of(ladder: dict[str, Any], rung: dict[str, Any]) -> Plan:
@@ -136,6 +138,7 @@ class Ladder(_Made):
         self.headroom: float = content["headroom"]
         self.longest: int = content["longest"]
         self.near: dict[str, int] | None = content.get("near")
+        self.sharpen: float = content.get("sharpen", 0.0)
         self.rungs: list[Rung] = [Rung(rung["length"], _plan_of(content, rung))
                                   for rung in content["rungs"]]
         self._places: list[Place] = []
@@ -147,10 +150,18 @@ class Ladder(_Made):
             raise Error(f"{length} tokens are more than the {self.longest} of {self.method}",
                         "make a ladder with a larger ctx")
         if not self._places:
-            self._places = [Place(**place)
+            self._places = [Place(**place, sharpness=self._sharpness(**place))
                             for place in ask("mrrope_ladder_places", self._text.encode())]
             self._lengths = [place.length for place in self._places]
         return self._places[bisect.bisect_left(self._lengths, length)]
+
+    def _sharpness(self, length: int, border: int, **_: int) -> float:
+        window = self.geometry.train_length
+        if not self.sharpen or length <= window or window < 2:
+            return 1.0
+        if self.near:  # the border moves behind this length
+            length = border + self.near["length"] + self.near["step"] - 1
+        return float((math.log(length) / math.log(window)) ** self.sharpen)
 
     def rung_at(self, length: int) -> int:
         """The number of the rung for a sequence of this many tokens, from 0 on.

@@ -7,13 +7,14 @@ token is run under both ends: a model whose keys do not turn as the plan says is
 """
 from __future__ import annotations
 
+import functools
 import json
 import os
 import tempfile
 from typing import Any
 
 from ._library import Error
-from ._plans import Geometry, Ladder, Length, Plan, inspect, load, plan, plan_or_ladder
+from ._plans import Geometry, Ladder, Length, Plan, inspect, load, plan, plan_or_ladder, tokens
 
 _ATTRIBUTE = "_mrrope_patch"
 _FULL = "full_attention"
@@ -73,6 +74,46 @@ class Rotary:
         setattr(self.module, self.scaling, self.own[1])
         if self.own_type is not None:
             self.module.rope_type = self.own_type
+
+
+class _Reach:
+    """max_position_embeddings, beyond which generate() warns; files keep the model's own."""
+
+    def __init__(self, model: Any, longest: int):
+        self.model, self.longest = model, longest
+        configs = {id(config): config for config in (model.config, model.config.get_text_config())}
+        self.own = [(config, config.max_position_embeddings) for config in configs.values()
+                    if isinstance(getattr(config, "max_position_embeddings", None), int)]
+        self.saver = model.__dict__.get("save_pretrained")
+        save = model.save_pretrained
+
+        @functools.wraps(save)
+        def save_pretrained(*arguments: Any, **named: Any) -> Any:
+            self._state(0)
+            try:
+                return save(*arguments, **named)
+            finally:
+                self._state(longest)
+
+        model.save_pretrained = save_pretrained
+        self._state(longest)
+
+    def _state(self, longest: int) -> None:
+        for config, own in self.own:
+            config.max_position_embeddings = max(own, longest)
+
+    def restore(self) -> None:
+        self._state(0)
+        del self.model.save_pretrained
+        if self.saver is not None:
+            self.model.save_pretrained = self.saver
+
+
+def _longest(wanted: Plan | Ladder, ctx: Length | None) -> int:
+    if isinstance(wanted, Ladder):
+        return wanted.longest
+    stated = tokens(ctx) or wanted.to_dict().get("length")
+    return stated or round(wanted.scale * wanted.geometry.train_length)
 
 
 def _facts(model: Any) -> dict[str, Any]:
@@ -224,8 +265,10 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
     `method` is the name of a method ("pro", with ctx), of a growing context ("elastic:pro",
     "far:pi"), "auto", a plan file, a Plan or a Ladder; options are those of plan() and ladder() that
     do not replace what the model says about itself. Growing contexts leave the model unchanged inside
-    its window and turn the keys of DynamicCache and StaticCache beyond it. unpatch() restores the
-    model. A patched model can be saved (save_pretrained), but not copied.
+    its window and turn the keys of DynamicCache and StaticCache beyond it. The config's
+    max_position_embeddings becomes the longest length, so that generate() does not warn before it.
+    unpatch() restores the model. A patched model can be saved (save_pretrained writes it without the
+    plan), but not copied.
 
         mrrope.patch(model, "elastic:pro", ctx="32k")
         model.generate(**inputs, max_new_tokens=100)
@@ -268,7 +311,7 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
     except BaseException:
         rotary.restore()
         raise
-    setattr(model, _ATTRIBUTE, (rotary, growing))
+    setattr(model, _ATTRIBUTE, (rotary, growing, _Reach(model, _longest(wanted, ctx))))
     return wanted
 
 
@@ -281,8 +324,9 @@ def unpatch(model: Any) -> None:
     held = getattr(model, _ATTRIBUTE, None)
     if held is None:
         raise Error("the model is not patched", "call mrrope.patch(model, ...) first")
-    rotary, growing = held
+    rotary, growing, reach = held
     if growing is not None:
         growing.remove()
     rotary.restore()
+    reach.restore()
     delattr(model, _ATTRIBUTE)

@@ -6,6 +6,7 @@ sanitizer (tests/CMakeLists.txt).
 """
 import array
 import ctypes
+import json
 import math
 import os
 import pathlib
@@ -68,6 +69,59 @@ def check_requests():
     refused("cannot write", PRO.save, "/absent/plan.json")
     refused("transformers", mrrope.patch, 7, "pro", 128)  # is missing, or 7 is no model of it
     refused("not patched", mrrope.unpatch, 7)
+
+
+def check_hints(work):
+    """Hints name what a Python program can type: keywords, not flags of the shell."""
+    def config(**more):
+        (work / "config.json").write_text(json.dumps({
+            "model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 1,
+            "max_position_embeddings": 64, "vocab_size": 8, "intermediate_size": 8, **more}))
+        return work
+
+    def loaded(text):
+        (work / "plan.json").write_text(text)
+        return work / "plan.json"
+
+    numbers = "mrrope.Geometry(rotary_dim=N, base=B, train_length=LENGTH)"
+    for hint, call in {
+        "rotary_dim=128": lambda: mrrope.plan(mrrope.Geometry(7, 1e4, 64), "pi", scale=2),
+        "base=10000": lambda: mrrope.plan(mrrope.Geometry(8, 0.5, 64), "pi", scale=2),
+        "train_length=4096": lambda: mrrope.plan(mrrope.Geometry(8, 1e4, 0), "pi", scale=2),
+        'ctx="128k" or scale=4': lambda: mrrope.plan(GEOMETRY, "pro"),
+        'give ctx="128k"': lambda: mrrope.ladder(GEOMETRY, "elastic:pro"),
+        f"instead: {numbers}": lambda: mrrope.inspect(config(model_type="unheard-of")),
+        f"numbers instead: {numbers}": lambda: mrrope.inspect(
+            config(rope_parameters={"rope_type": "unheard-of"})),
+        "help(mrrope.plan)": lambda: mrrope.plan(GEOMETRY, "pro", scale=2, low=1 << 40),
+        "mrrope.plan(...).save(FILE)": lambda: mrrope.load(loaded("{}")),
+        "Plan.save()": lambda: mrrope.load(loaded("{")),
+    }.items():
+        try:
+            call()
+        except mrrope.Error as error:
+            assert hint in error.hint, (hint, error.message, error.hint)
+            assert "--" not in str(error), error
+            continue
+        raise AssertionError(f"not refused: {hint}")
+    for said, instead in {
+        "make the ladder longer: --ctx 8192": "make the ladder longer: ctx=8192",
+        "give another output with -o, or --force to replace it":
+            "give another output with out, or force=True to replace it",
+        "make the plan with --attn-coef 0, or use --method yarn, whose own temperature":
+            'make the plan with attn_coef=0, or use method="yarn", whose own temperature',
+        "give -ctk f16, or --method far:pi, which turns them less":
+            'give cache_type_k="f16", or method="far:pi", which turns them less',
+        "-ctk q8_0 -ctv q8_0 with --ctx 1024": 'cache_type_k="q8_0" cache_type_v="q8_0" with ctx=1024',
+        "give the bare numbers instead: --rotary-dim 8 --rope-freq-base 5e5 --train-ctx LENGTH":
+            "give the bare numbers instead: mrrope.Geometry(rotary_dim=8, base=5e5, train_length=LENGTH)",
+        "export it with --to hf, or add --verify off": 'export it with to="hf", or add verify=False',
+        "remove --split, or give --no-kv-unified": "remove split, or give kv_unified=False",
+        "see: mrrope serve --help": "see: help(mrrope.serve), and mrrope serve --help",
+        "check a--file, b/--force and -- c.--json": "check a--file, b/--force and -- c.--json",
+    }.items():
+        found = mrrope._library.in_python(said)
+        assert found == instead, (found, instead)
 
 
 def check_files(work):
@@ -215,6 +269,7 @@ def main():
     check_shared()
     with tempfile.TemporaryDirectory(prefix="mrrope-bad-") as folder:
         check_files(pathlib.Path(folder))
+        check_hints(pathlib.Path(folder))
     if numpy is None:
         print("SKIPPED: arrays of numpy: it is not installed")
     else:

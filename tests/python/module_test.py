@@ -14,6 +14,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 import mrrope
 from mrrope._library import native_folder
@@ -176,7 +177,8 @@ def check_export(work):
     """Messages and hints of the command arrive as such; a plan goes out as it is."""
     out = work / "long.gguf"
     error = refused(mrrope.export, MODEL, "elastic:pro", ctx="4k", out=out)
-    assert error.kind == "usage" and "--approximate" in error.hint, error
+    assert error.kind == "usage" and "approximate=True" in error.hint, error
+    assert "--" not in str(error), error
     assert refused(mrrope.export, work / "absent.gguf", "pro", ctx="4k", out=out).kind == "failed"
     assert "unknown" in refused(mrrope.export, MODEL, "pro", ctx="4k", out=out, to="x").message
     assert refused(mrrope.export, MODEL, 7, ctx="4k", out=out).kind == "usage"
@@ -188,6 +190,44 @@ def check_export(work):
     again = refused(mrrope.export, MODEL, plan, out=out, verify=False)
     assert "long.gguf" in again.message
     mrrope.export(MODEL, plan, out=out, verify=False, force=True)
+
+
+def check_serve():
+    """A server lives as long as its block, and answers; what the command refuses is an Error."""
+    def is_alive(pid):
+        return pathlib.Path(f"/proc/{pid}").exists()
+
+    with mrrope.serve(pathlib.Path(MODEL), ctx="2k", parallel=2, method="pro", threads=2) as server:
+        assert is_alive(server.pid) or sys.platform != "linux"
+        assert (server.model, server.method, server.context, server.parallel) == (
+            "mrrope-tiny", "pro", 2048, 2), server
+        body = json.dumps({"prompt": "The river", "max_tokens": 4, "model": server.model})
+        request = urllib.request.Request(server.base_url + "/completions", body.encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request) as reply:
+            assert json.load(reply)["usage"]["completion_tokens"] == 4
+    assert not is_alive(server.pid)
+    try:
+        with mrrope.serve(MODEL, parallel=1) as server:
+            raise KeyError("in the block")
+    except KeyError:
+        pass
+    assert server.context == 1024 and not is_alive(server.pid)
+
+    def start(*arguments, **options):
+        with mrrope.serve(*arguments, **options):
+            pass
+
+    error = refused(start, "/absent.gguf", ctx="4k")
+    assert error.kind == "failed" and "/absent.gguf" in error.message and error.hint, error
+    error = refused(start, MODEL, ctx="2m", parallel=256)
+    assert error.kind == "out_of_memory" and "ctx=" in error.hint and "--" not in error.hint, error
+    assert "magic" in refused(start, MODEL, ctx="4k", method="magic").message
+    assert "parallel" in refused(start, MODEL, parallel=0).message
+    assert "colour" in refused(start, MODEL, colour="--ctx").message
+    assert "conversations" in refused(start, MODEL, dry_run=True).message
+    assert "not a length" in refused(start, MODEL, ctx="x").message
+    assert "complex" in refused(start, MODEL, parallel=3j).message
 
 
 def check_script():
@@ -208,6 +248,7 @@ def main():
         check_copies()
         check_results(work)
         check_export(work)
+        check_serve()
         check_script()
     print("ok")
 

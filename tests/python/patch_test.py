@@ -7,7 +7,9 @@ Three models hold the same float32 numbers as a GGUF file and as a checkpoint: M
 Llama and a random Qwen2. Each is patched with a static plan and with a ladder.
 """
 import copy
+import io
 import json
+import logging
 import math
 import os
 import pathlib
@@ -353,6 +355,137 @@ def check_others():
     refused("layer 1", mrrope.patch, strange, "pi", 1024)
 
 
+def check_reach(work):
+    """generate() warns only beyond the plan; files and unpatch() have the model's own window."""
+    model = transformers.AutoModelForCausalLM.from_config(config_of("llama"))
+    prompt = torch.arange(60).repeat(5)[None]
+    made = {"max_new_tokens": 2, "min_new_tokens": 2, "do_sample": False, "pad_token_id": 0}
+
+    def warnings():
+        stream = io.StringIO()
+        handler = logging.StreamHandler(stream)
+        logger = transformers.utils.logging.get_logger("transformers")
+        transformers.utils.logging.set_verbosity_warning()
+        transformers.utils.logging.warning_once.cache_clear()
+        logger.addHandler(handler)
+        model.generate(prompt, attention_mask=torch.ones_like(prompt), **made)
+        logger.removeHandler(handler)
+        transformers.utils.logging.set_verbosity_error()
+        return stream.getvalue()
+
+    assert "maximum length (256)" in warnings()  # this test could fail
+    for method, options, longest in (("pro", {"ctx": 1024}, 1024), ("pi", {"scale": 3}, 768),
+                                     ("dynamic-ntk", {"ctx": "1k"}, 1024), ("pro", {"ctx": 100}, 256),
+                                     ("elastic:pro", {"ctx": 1000}, 1000), ("far:pi", {"scale": 4}, 1024),
+                                     (mrrope.plan(work / "reach", "pi", ctx=640), {}, 640)):
+        mrrope.patch(model, method, **options)
+        assert model.config.max_position_embeddings == longest, (method, longest)
+        assert ("maximum length" in warnings()) == (longest < 302), method
+        model.save_pretrained(work / "reach")
+        assert model.config.max_position_embeddings == longest
+        assert load(work / "reach").config.max_position_embeddings == 256
+        mrrope.unpatch(model)
+        assert model.config.max_position_embeddings == 256
+        assert "save_pretrained" not in model.__dict__
+    assert "maximum length (256)" in warnings()
+
+
+def plain_attention(query, key, value, ladder, count):
+    """Attention of the last of `count` tokens, head by head in double; keys are not rotated yet."""
+    place = ladder.place_at(count)
+    far, shipped = ladder.rungs[place.rung].plan, ladder.rungs[0].plan
+    window, m = ladder.geometry.train_length, place.length
+    if ladder.near:
+        m = place.border + ladder.near["length"] + ladder.near["step"] - 1
+    sharper = (math.log(m) / math.log(window)) ** ladder.sharpen if count > window else 1.0
+
+    def turned(vector, angles, by):
+        half = len(angles)
+        x, y = vector[:half], vector[half:]
+        return by * numpy.concatenate([x * numpy.cos(angles) - y * numpy.sin(angles),
+                                       x * numpy.sin(angles) + y * numpy.cos(angles)])
+
+    out = numpy.zeros_like(query)
+    theta, factor = numpy.array(shipped.theta), numpy.array(far.factor)
+    for head in range(len(query)):
+        group, scores = head * len(key) // len(query), []
+        for at in range(count):
+            if ladder.near and at < place.border:  # docs/near-far.md
+                moved = place.shift if (factor == factor[0]).all() else place.border * (1 - 1 / factor)
+                angles, by = (at / factor + moved) * theta, far.attention_scale ** 2
+            elif ladder.near:
+                angles, by = at * theta, 1.0
+            else:
+                angles, by = at * numpy.array(far.theta), far.attention_scale ** 2
+            own = theta if ladder.near else numpy.array(far.theta)
+            scores.append(turned(query[head], (count - 1) * own, sharper)
+                          @ turned(key[group, at], angles, by) / math.sqrt(query.shape[1]))
+        weights = numpy.exp(scores - numpy.max(scores))
+        out[head] = weights / weights.sum() @ value[group, :count]
+    return out
+
+
+def check_sharpen():
+    """Sharper queries, against attention by hand; passes of any length; what is refused."""
+    make = transformers.AutoModelForCausalLM.from_config
+    model = make(config_of("llama")).double()
+    model.model.rotary_emb.inv_freq = model.model.rotary_emb.inv_freq.float()
+    attention = model.model.layers[0].self_attn
+    with torch.no_grad():
+        attention.q_proj.weight *= 20  # so that its scores differ
+        attention.k_proj.weight *= 20
+    own = attention.scaling
+    tokens = torch.randint(0, 64, (1, 700), generator=torch.Generator().manual_seed(5))
+    seen = {}
+    attention.o_proj.register_forward_pre_hook(lambda _, given: seen.update(out=given[0].detach()))
+
+    def sharpened(method, g, **options):
+        ladder = mrrope.patch(model, method, **options)
+        mrrope.unpatch(model)
+        text = json.dumps(ladder.to_dict())
+        return mrrope.Ladder({**ladder.to_dict(), "sharpen": g}, text)
+
+    with torch.no_grad():
+        hidden = model.model.layers[0].input_layernorm(model.model.embed_tokens(tokens))[0]
+        query, key, value = (layer(hidden).view(700, -1, 16).transpose(0, 1).numpy()
+                             for layer in (attention.q_proj, attention.k_proj, attention.v_proj))
+    for method, options in (("elastic:pro", {}), ("far:pi", {"near": 32, "near_step": 16}),
+                            ("far:pro", {"near": 64, "near_step": 64})):
+        found = {}
+        for g in (0.0, 0.5, 1.5):
+            ladder = sharpened(method, g, ctx=1024, **options)
+            mrrope.patch(model, ladder)
+            with torch.no_grad():
+                for count in (200, 256, 257, 300, 700):
+                    model(tokens[:, :count])
+                    wanted = plain_attention(query[:, count - 1], key, value, ladder, count)
+                    found[g, count] = seen["out"][0, -1].view(-1, 16).numpy()
+                    apart = numpy.abs(found[g, count] - wanted).max() / numpy.abs(wanted).max()
+                    assert apart < 1e-4, (method, g, count, apart)
+                whole, cache = model(tokens).logits, DynamicCache(config=model.config)
+                parts = [model(tokens[:, start:start + 50], past_key_values=cache).logits
+                         for start in range(0, 700, 50)]
+                assert float((torch.cat(parts, 1) - whole).abs().max()) < 1e-4, method
+                model(tokens[:, :256])
+                assert attention.scaling == own  # inside the window
+                model(tokens)
+                assert (attention.scaling > own) == (g > 0)
+            mrrope.unpatch(model)
+            assert attention.scaling == own
+        signal = numpy.abs(found[1.5, 700] - found[0.0, 700]).max() / numpy.abs(found[0.0, 700]).max()
+        assert signal > 0.01, (method, signal)  # this test could fail
+        assert numpy.array_equal(found[1.5, 256], found[0.0, 256])
+        print(f"{method}, sharpened: attention is that by hand; 1.5 changes it by {signal:.2f}")
+    half = make(config_of("glm", partial_rotary_factor=0.5, pad_token_id=0))
+    other = make(config_of("llama"))
+    other.model.layers[1].self_attn.scaling = None  # torch knows its own
+    for broken in (half, other):
+        model = broken
+        refused("as many as rotate", mrrope.patch, broken, sharpened("elastic:pi", 0.5, ctx=1024))
+        mrrope.patch(broken, sharpened("elastic:pi", 0, ctx=1024))  # nothing is left of the refused one
+        mrrope.unpatch(broken)
+
+
 def check_longrope(work):
     """An exported folder whose config is nested by layer type, pass after pass beyond the window.
 
@@ -393,6 +526,9 @@ def main():
     text.write_text(story * (1 + 60000 // len(story)))
     check_by_torch()
     check_others()
+    check_sharpen()
+    transformers.AutoModelForCausalLM.from_config(config_of("llama")).save_pretrained(work / "reach")
+    check_reach(work)
     check_longrope(work)
     check_plans(work)
     check_caches(work)
