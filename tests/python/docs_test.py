@@ -42,7 +42,7 @@ def main():
         for line in wanted:
             promised += 1
             assert line in found or line.startswith("what "), (number, line, found)
-    assert ran >= 11 and promised >= 6, (ran, promised)
+    assert ran >= 12 and promised >= 7, (ran, promised)
     print(f"docs/python.md: {ran} blocks, {promised} promised lines")
 
 

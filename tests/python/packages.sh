@@ -8,8 +8,8 @@
 # Python is $MRROPE_PYTHON, or the virtual environment VENV, filled from PyPI the first time.
 
 # IMPORTS and PACKAGES of the tests with transformers.
-with_transformers=(torch,transformers,gguf,safetensors,numpy
-  torch==2.6.0 transformers==5.22.2 gguf==0.19.0 safetensors numpy)
+with_transformers=(torch,transformers,gguf,safetensors,numpy,openai
+  torch==2.6.0 transformers==5.22.2 gguf==0.19.0 safetensors numpy openai==3.49.0)
 
 . "$(dirname "${BASH_SOURCE[0]}")/../skipped.sh"
 skip() {

@@ -32,4 +32,10 @@ rows = {m[0]: (float(m[1]), float(m[2])) for m in re.findall(r"^  (\S+) +(\S+) +
 assert rows["elastic:pro"][0] == rows["untouched"][0] != rows["pro"][0], rows
 assert max(rows["elastic:pro"][1], rows["pro"][1]) < rows["untouched"][1] / 3, rows
 assert "continued" in text'
+"$python" - "$source/data/texts/tarns.tex" "$work/notes.txt" << 'PYTHON'
+import pathlib, sys
+text = pathlib.Path(sys.argv[1]).read_text()
+pathlib.Path(sys.argv[2]).write_text(
+    text[:3000] + "\nThe magic number for amber is 482913.\n" + text[3000:6000])
+PYTHON
 "$python" "$here/docs_test.py" "$source/docs/python.md" "$work"

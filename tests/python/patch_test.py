@@ -28,7 +28,7 @@ from checkpoints import (random_llama, random_qwen2, run, unpacked, write_checkp
 MOST, RMS = 0.02, 0.001
 # The plan changes tokens by at least this much on average, so that a wrong one would be noticed.
 LEAST_SIGNAL = 0.05
-METHODS = ("pro", "elastic:pro", "far:pi", "far:pro", "auto")
+METHODS = ("pro", "elastic:pro", "far:pi", "far:pro", "auto", "far:pi(sharpen=0.5)")
 
 
 def load(folder, **options):
@@ -428,6 +428,7 @@ def plain_attention(query, key, value, ladder, count):
 def check_sharpen():
     """Sharper queries, against attention by hand; passes of any length; what is refused."""
     make = transformers.AutoModelForCausalLM.from_config
+    torch.manual_seed(6)
     model = make(config_of("llama")).double()
     model.model.rotary_emb.inv_freq = model.model.rotary_emb.inv_freq.float()
     attention = model.model.layers[0].self_attn
@@ -439,12 +440,6 @@ def check_sharpen():
     seen = {}
     attention.o_proj.register_forward_pre_hook(lambda _, given: seen.update(out=given[0].detach()))
 
-    def sharpened(method, g, **options):
-        ladder = mrrope.patch(model, method, **options)
-        mrrope.unpatch(model)
-        text = json.dumps(ladder.to_dict())
-        return mrrope.Ladder({**ladder.to_dict(), "sharpen": g}, text)
-
     with torch.no_grad():
         hidden = model.model.layers[0].input_layernorm(model.model.embed_tokens(tokens))[0]
         query, key, value = (layer(hidden).view(700, -1, 16).transpose(0, 1).numpy()
@@ -453,8 +448,8 @@ def check_sharpen():
                             ("far:pro", {"near": 64, "near_step": 64})):
         found = {}
         for g in (0.0, 0.5, 1.5):
-            ladder = sharpened(method, g, ctx=1024, **options)
-            mrrope.patch(model, ladder)
+            ladder = mrrope.patch(model, method, ctx=1024, sharpen=g, **options)
+            assert ladder.sharpen == g
             with torch.no_grad():
                 for count in (200, 256, 257, 300, 700):
                     model(tokens[:, :count])
@@ -480,9 +475,8 @@ def check_sharpen():
     other = make(config_of("llama"))
     other.model.layers[1].self_attn.scaling = None  # torch knows its own
     for broken in (half, other):
-        model = broken
-        refused("as many as rotate", mrrope.patch, broken, sharpened("elastic:pi", 0.5, ctx=1024))
-        mrrope.patch(broken, sharpened("elastic:pi", 0, ctx=1024))  # nothing is left of the refused one
+        refused("as many as rotate", mrrope.patch, broken, "elastic:pi", 1024, sharpen=0.5)
+        mrrope.patch(broken, "elastic:pi", 1024)  # nothing is left of the refused one
         mrrope.unpatch(broken)
 
 
