@@ -50,6 +50,37 @@ def passes(count, rounds, tokens):
               f"{1e3 * statistics.median(times):.3f} ms", flush=True)
 
 
+def beyond_the_window(window, width, layers):
+    """CPU time of one pass over 1,500 tokens; and of the unpatched model in the pieces of a ladder."""
+    config = transformers.LlamaConfig(
+        vocab_size=256, hidden_size=4 * width, intermediate_size=4 * width, num_hidden_layers=layers,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=width, max_position_embeddings=window)
+    model = transformers.LlamaForCausalLM(config).eval()
+    row = torch.zeros((1, 1500), dtype=torch.long)
+    taken = {}
+
+    def measure(name, ends):
+        cache, start, began = transformers.DynamicCache(config=config), 0, time.process_time()
+        with torch.no_grad():
+            for end in ends:
+                model(row[:, start:end], past_key_values=cache)
+                start = end
+        taken.setdefault(name, []).append(time.process_time() - began)
+
+    for _ in range(6):
+        measure("unpatched", [1500])
+        for method in ("pro", "auto", "elastic:pro"):
+            made = mrrope.patch(model, method, ctx=4096)
+            measure(method, [1500])
+            mrrope.unpatch(model)
+            if method != "pro":
+                ends = [n for n in range(1, 1500) if made.place_at(n) != made.place_at(n + 1)] + [1500]
+                measure(f"unpatched in the {len(ends)} pieces of {method}", ends)
+    for name, times in taken.items():
+        print(f"1500 tokens, window {window}, {name}: {min(times[1:]):.3f} s of CPU, "
+              f"{min(times[1:]) / min(taken['unpatched'][1:]):.2f} of the unpatched pass", flush=True)
+
+
 def turns_in_python(tokens):
     ladder = mrrope.ladder(mrrope.Geometry(128, 1e4, 1024), "elastic:pro", ctx=tokens)
     layers = [torch.randn(1, 2, tokens, 128).half() for _ in range(10)]
@@ -72,6 +103,8 @@ def main():
     tokens = int(sys.argv[1]) if len(sys.argv) > 1 else 32768
     for count, rounds in ((1, 20), (512, 5)):
         passes(count, rounds, tokens)
+    beyond_the_window(1024, 64, 4)
+    beyond_the_window(256, 16, 3)
     count, turns = turns_in_python(tokens)
     turns()
     here, there = [], []
