@@ -15,7 +15,7 @@ constexpr double kPositive = std::numeric_limits<double>::min();
 constexpr double kAny = std::numeric_limits<double>::max();
 constexpr double kMaxPower = 16;  // 32768^16 is still a finite double, also summed
 constexpr double kMaxTokens = 0x1p40;
-constexpr double kMaxSharpen = 4;
+constexpr double kMaxSharpen = 16;
 // Below this a ladder to 1000 times the window would have thousands of rungs, each a turn of the
 // whole cache.
 constexpr double kMinRungStep = 1.01;

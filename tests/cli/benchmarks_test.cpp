@@ -18,11 +18,14 @@ TEST(RulerCommand, RunsRetrievalFromOneToFourThousandTokens) {
   const CommandResult r = expect_run(line, 0, {"built-in generator", "effective"});
   const json results = json::parse(read_file(out + "/results.json"));
   int tasks = 0;
+  int losses = 0;
   for (const json& row : results["results"]) {
     EXPECT_TRUE(row["value"].is_number()) << row;
     tasks += row["task"] != "ruler" ? 1 : 0;
+    losses += row["metric"] == "answer_loss" ? 1 : 0;
   }
-  EXPECT_EQ(tasks, 4);
+  EXPECT_EQ(tasks, 8);
+  EXPECT_EQ(losses, 6);
   EXPECT_EQ(results["answers"], 4);
   const json run = json::parse(read_file(out + "/run.json"));
   EXPECT_EQ(run["settings"]["frame"]["chat"], false);

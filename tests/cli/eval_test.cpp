@@ -258,11 +258,11 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
   expect_run("generate " + kModel + " -p x -n 3 --session " + folder.file("no/such/session"), 2,
              {"mkdir -p"});
   expect_run("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run", 0,
-             {"\n5 tokens to read", "time not known yet: mrrope inspect MODEL --time"});
+             {"\n4 tokens to read", "time not known yet: mrrope inspect MODEL --time"});
   const std::string kept = "XDG_CACHE_HOME=" + folder.file("cache");
-  expect_run("generate " + kModel + " --ctx 2k -f " + folder.file("long.txt"), 0, {}, kept);
-  expect_run("generate " + kModel + " --ctx 2k --dry-run", 0,
-             {"KV cache", "up to 2048 tokens to read", " tokens/s as this machine read last"},
+  expect_run("generate " + kModel + " --ctx 4k -n 1 -f " + folder.file("long.txt"), 0, {}, kept);
+  expect_run("generate " + kModel + " --ctx 4k --dry-run", 0,
+             {"KV cache", "up to 4096 tokens to read", " tokens/s as this machine read last"},
              kept);
   expect_run("generate " + kModel + " --ctx 512m --method pro -p x", 5, {"q8_0"});
 }

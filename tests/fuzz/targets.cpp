@@ -31,7 +31,7 @@ void gguf(std::span<const std::byte> bytes) {
     const GgufPart& part = model.first();
     std::uint64_t records = 0;
     for (const GgufKeyValue& kv : part.key_values) {
-      require(kv.offset + kv.size <= bytes.size() && kv.size >= 14, "a key-value outside the file");
+      require(kv.offset + kv.size <= bytes.size() && kv.size >= 5, "a key-value outside the file");
       records += kv.size;
     }
     require(24 + records <= bytes.size(), "key-values that overlap");

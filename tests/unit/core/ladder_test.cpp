@@ -99,7 +99,7 @@ TEST(Ladder, SharpensQueriesBeyondTheWindow) {
               longer.rungs()[longer.rung_at(n)].sharpness);
   }
   EXPECT_ERROR(make_ladder(kTiny, parse_method("pro(sharpen=0.5)"), 4096), usage, "sharpen");
-  EXPECT_ERROR(parse_method("far:pi(sharpen=-1)"), usage, "from 0 to 4");
+  EXPECT_ERROR(parse_method("far:pi(sharpen=-1)"), usage, "from 0 to 16");
 }
 
 MethodSpec near_method(const char* name, NearPart near, double headroom = 1.25) {

@@ -285,7 +285,7 @@ TEST(SampleRun, QuestionsAboutOneTextShareIt) {
   for (const ResultRow& s : results.rows) {
     EXPECT_EQ(s.estimate.n, s.task == "ruler" ? 6u : 3u);
     EXPECT_GT(s.estimate.value, 0);
-    EXPECT_LT(s.estimate.value, 1);
+    if (s.metric != kAnswerLoss) EXPECT_LT(s.estimate.value, 1);
   }
   // Journals are graded by text as well: three means of eight answers.
   std::vector<double> means(3);

@@ -64,11 +64,13 @@ TEST(Gguf, RemembersTheOffsetOfSkippedValues) {
   EXPECT_EQ(words.count, 3u);
   EXPECT_TRUE(std::holds_alternative<std::monostate>(part.find("a.long")->value));
   EXPECT_TRUE(std::holds_alternative<std::monostate>(part.find("a.many")->value));
-  // Records are copied byte for byte from key length to end of value.
-  std::string copy;
-  for (const GgufKeyValue& kv : part.key_values) copy += bytes.substr(kv.offset, kv.size);
-  EXPECT_EQ(copy, bytes.substr(24, copy.size()));
-  EXPECT_EQ(words.size, 8 + 7 + 4 + 4 + 8 + (8 + 3) + 8 + (8 + 5u));
+  // Type and value follow the key's length and text, without a gap.
+  std::uint64_t at = 24;
+  for (const GgufKeyValue& kv : part.key_values) {
+    EXPECT_EQ(kv.offset, at + 8 + kv.key.size()) << kv.key;
+    at = kv.offset + kv.size;
+  }
+  EXPECT_EQ(words.size, 4 + 4 + 8 + (8 + 3) + 8 + (8 + 5u));
 }
 
 TEST(Gguf, LocatesTensors) {
