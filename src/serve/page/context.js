@@ -47,7 +47,7 @@ const ladder = (() => {
       from += size;
     }
     if (planned > length) draw(svg, "rect", { class: "planned", x: x(length), y: top, width: x(planned) - x(length), height: high });
-    const steps = rungs.filter(({ scale, factor }, i) => i + 1 < rungs.length && (scale !== rungs[i + 1].scale || factor !== rungs[i + 1].factor));
+    const steps = rungs.slice(0, -1).filter(({ scale, factor }, i) => scale !== rungs[i + 1].scale || factor !== rungs[i + 1].factor);
     // Many of them would cover the bar with their marks.
     if (steps.length > 40) return;
     for (const { end } of steps) draw(svg, "line", { class: "step", x1: x(end), x2: x(end), y1: top, y2: top + high });
