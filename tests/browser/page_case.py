@@ -49,8 +49,8 @@ See [the site](https://example.org/a_(b)?c=d_e) and https://example.org/plain_pa
 The end."""
 
 
-def chat_server(folder, *flags):
-    return Server("--parallel", "1", *flags, model=with_template(MODEL, CHAT, folder))
+def chat_server(folder, *flags, **more):
+    return Server("--parallel", "1", *flags, model=with_template(MODEL, CHAT, folder), **more)
 
 
 class PageCase(unittest.TestCase):
@@ -84,6 +84,13 @@ class PageCase(unittest.TestCase):
 
     def text(self, element):
         return self.page.run(f"document.getElementById('{element}').innerText")
+
+    def length(self):
+        """Tokens of the conversation."""
+        return int(self.text("length").split()[0].replace(",", ""))
+
+    def shown(self, selector):
+        return self.page.run(f"document.querySelector({json.dumps(selector)}).checkVisibility()")
 
     def count(self, selector):
         return self.page.run(f"document.querySelectorAll({json.dumps(selector)}).length")

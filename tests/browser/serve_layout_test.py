@@ -141,25 +141,49 @@ class Markdown(PageCase):
 
 
 class Layout(PageCase):
-    def test_plan_is_drawn(self):
-        curves = json.loads(self.page.run("""JSON.stringify([...document.querySelectorAll(
-          '.wide svg.lines .series')].map(g => g.dataset.values.split(';').map(v => Number(v.split(',')[1]))))"""))
-        self.assertEqual(len(curves), 7)
-        self.assertTrue(all(f == 1 for f in curves[0]))
+    def test_the_title_says_what_happens_to_the_context(self):
         # Far tokens: 3840 (the last border) / 512 (what the near part leaves).
-        self.assertTrue(all(f == curves[-1][0] for f in curves[-1]))
-        self.assertAlmostEqual(curves[-1][-1], 3840 / 512, places=3)
-        self.assertEqual(self.count("#ladder tbody tr"), 14)
+        self.assertEqual(self.texts("h1"), ["chatty, 4K context: unmodified to 1K, then compressed 7.5x"])
+        self.assertEqual(self.page.run("document.title"), "chatty, 4K context - mrrope")
+
+    def test_the_plan_is_behind_a_button_without_repetition(self):
+        self.assertFalse(self.shown("#ladder"))
+        self.click("#details summary")
+        self.assertTrue(self.shown("#ladder"))
+        rows = self.page.run("[...document.querySelectorAll('#ladder tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+        scales = [row[1] for row in rows]
+        self.assertEqual([rows[0], rows[-1]], [["up to 1024", "1x"], ["up to 4096", "7.5x"]])
+        self.assertEqual(len(set(scales)), len(scales))
+        self.assertLess(len(rows), len(self.page.run("document.body.dataset.rungs.split(';')")))
+        self.assertEqual(self.count("svg.lines"), 0)  # all pairs share a factor
+
+    def test_a_plan_that_tells_pairs_apart_is_drawn(self):
+        with chat_server(self.folder.name, "--method", "yarn") as server:
+            self.open(server.address)
+            curves = self.page.run("""[...document.querySelectorAll(
+              '.wide svg.lines .series')].map(g => g.dataset.values.split(';').map(v => Number(v.split(',')[1])))""")
+            self.assertEqual(len(curves), 1)
+            self.assertEqual([curves[0][0], curves[0][-1]], [1, 4])
+            self.assertEqual(self.texts("#ladder thead th"), ["tokens", "scale", "attention scale"])
+            self.assertFalse(self.shown("#rung"))
+
+    def test_a_model_inside_its_window_has_no_plan(self):
+        with chat_server(self.folder.name, ctx=1024) as server:
+            self.open(server.address)
+            self.assertEqual(self.texts("h1"), ["chatty, 1K context: unmodified"])
+            self.assertEqual(self.count("#ladder, svg.lines"), 0)
+            self.say("Hello", 4)
+            self.assertEqual(self.page.thrown, [])
 
     def test_near_and_far_are_drawn(self):
         with chat_server(self.folder.name, "--method", "far:pi") as server:
             self.open(server.address)
-            self.assertIn("untouched", self.text("legend"))
+            self.assertEqual(self.text("legend"), "4,096 free")
             self.say(LONG * 2, 8)
             near, far = (self.page.run(f"document.querySelector('#picture rect.{kind}').getBBox().width") for kind in ("near", "far"))
             self.assertGreater(near, 10)
             self.assertGreater(far, 10)
-            length = int(self.text("length"))
+            length = self.length()
             shown = self.page.run("""[...document.querySelectorAll('#legend li')].map(e => [e.textContent.replace(/[^a-z].*$/s, '') ||
               e.textContent.match(/[a-z]+/)[0], Number(e.textContent.match(/^[\\d,]+/)[0].replaceAll(',', ''))])""")
             sizes = dict(map(tuple, shown))
@@ -190,12 +214,13 @@ class Layout(PageCase):
         dark = self.page.run(background)
         self.assertNotEqual(dark, light)
         self.page.theme("light")
+        self.click("#settings summary")
         self.click("#theme")
         self.click("#theme")
         self.assertEqual(self.page.run(background), dark)
         self.open(self.scripted.address)
         self.assertEqual(self.page.run(background), dark)
-        self.assertEqual(self.text("theme"), "Theme: dark")
+        self.assertEqual(self.texts("#theme"), ["Theme: dark"])
 
     def test_text_has_enough_contrast(self):
         """WCAG AA (4.5) for every piece of text, on what is behind it."""
@@ -210,7 +235,7 @@ class Layout(PageCase):
           const back = e => { for (; e; e = e.parentElement) {
             const c = parse(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return lum(c); } return 1; };
           const bad = new Set();
-          for (const e of document.querySelectorAll('.talk *, header *, #legend *, footer')) {
+          for (const e of document.querySelectorAll('.talk *, aside *, footer')) {
             if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim()) || !e.getClientRects().length) continue;
             const a = lum(parse(getComputedStyle(e).color)), b = back(e);
             const r = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
@@ -226,20 +251,21 @@ class Layout(PageCase):
         wide = "| a | b | c | d | e |\n|---|---|---|---|---|\n| " + " | ".join(["some words here"] * 5) + " |"
         self.answer(MARKDOWN + "\n\n" + wide + "\n\n```\n" + "x" * 500 + "\n```\n\n" + "y" * 500)
         try:
-            for width, height in ((400, 800), (320, 600), (700, 400), (1400, 900)):
+            for width, height in ((400, 800), (320, 600), (700, 400), (800, 900), (1400, 900)):
                 self.page.resize(width, height)
                 self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
                 self.assertEqual(self.page.run("log.scrollWidth <= log.clientWidth"), True, width)
                 # The input, its buttons and some of the conversation are in view without scrolling the page.
                 if height >= 600:
-                    for name in ("input", "send", "stop", "log"):
+                    for name in ("input", "send", "add", "log"):
                         box = self.page.run(f"(r => [r.left, r.top, r.right, r.bottom])(document.getElementById('{name}').getBoundingClientRect())")
                         self.assertGreaterEqual(min(box[:2]), 0, (name, width))
                         self.assertLessEqual(box[2], width, (name, width))
                         self.assertLessEqual(box[3], height, (name, width))
                 self.assertGreaterEqual(self.page.run("log.clientHeight"), 100, width)
             self.page.resize(400, 800)
-            self.assertIn("rung 1 of 14", self.text("brief"))
+            self.assertRegex(self.text("brief"), r"^\d+ of 4,096 tokens$")
+            self.assertEqual(self.count("#brief svg .same"), 1)
         finally:
             self.page.resize(1400, 900)
 
@@ -266,7 +292,7 @@ class Layout(PageCase):
         self.assertEqual([s for s in seen if not s[2]], [])
         names = [s[0] for s in seen]
         for name in ("theme", "chats", "fresh", "delete", "log", "Copy", "Edit", "Regenerate", "Reasoning", "input", "send", "add",
-                     "system", "temperature", "tokens"):
+                     "system", "temperature", "tokens", "Details"):
             self.assertIn(name, names)
         self.assertLess(names.index("log"), names.index("input"))
 
@@ -289,11 +315,12 @@ class Layout(PageCase):
         self.assertEqual(self.page.run("document.activeElement.id"), "chats")
 
     def test_the_log_follows_unless_someone_reads_above(self):
-        self.answer("\n\n".join(["A paragraph."] * 80), ("finish", "length"))
+        for _ in range(3):  # not long enough to be folded
+            self.answer("\n\n".join(["A paragraph."] * 20), ("finish", "length"))
         self.assertTrue(self.page.run("log.scrollHeight - log.scrollTop - log.clientHeight < 3"))
         self.scripted.script("One.\n\n", ("wait", 1), "Two.\n\n" * 30)
         self.begin("More")
-        self.wait("document.querySelectorAll('.said.model').length > 1", "no answer begins")
+        self.wait("document.querySelectorAll('.said.model').length > 3", "no answer begins")
         self.page.run("log.scrollTop = 0")
         self.done()
         self.assertEqual(self.page.run("log.scrollTop"), 0)

@@ -18,14 +18,15 @@ class Conversation(PageCase):
         first = self.answers()
         self.assertEqual(len(first), 1)
         self.assertGreater(len(first[0]), 10)
-        length = int(self.text("length"))
+        length = self.length()
         self.assertGreater(length, 24)
+        self.click("#details summary")
         self.assertEqual((self.text("rung"), self.text("scale")), ("1", "1"))
         self.assertRegex(self.text("speed"), r"^[\d.]+$")
         self.say("And then?")
         self.assertEqual(self.answers()[0], first[0])
         self.assertEqual(len(self.answers()), 2)
-        self.assertGreater(int(self.text("length")), length)
+        self.assertGreater(self.length(), length)
         kept = self.page.run("Number(document.getElementById('read').innerText.match(/(\\d+) cached/)[1])")
         self.assertGreater(kept, 20)
         # Text is escaped.
@@ -35,16 +36,30 @@ class Conversation(PageCase):
 
     def test_the_rung_of_a_long_prompt_is_shown(self):
         self.assertEqual(self.page.run("document.querySelector('#ladder tr.here').dataset.rung"), "0")
+        self.click("#details summary")
         self.say(LONG * 2, 8)
         rung = int(self.text("rung"))
         self.assertGreater(rung, 1)
         self.assertGreater(float(self.text("scale")), 1)
-        self.assertEqual(self.page.run("document.querySelector('#ladder tr.here').dataset.rung"), str(rung - 1))
+        rows = self.page.run("[...document.querySelectorAll('#ladder tbody tr')].map(r => [Number(r.dataset.rung), r.className])")
+        self.assertEqual([r for r in rows if r[1] == "here"], [next(r for r in rows if r[0] >= rung - 1)])
         self.assertGreater(self.page.run("document.querySelector('#picture .far').getBBox().width"), 20)
         self.assertIn("far: distance divided by", self.text("legend"))
         self.assertIn("near: true distance", self.text("legend"))
         label = self.page.run("document.querySelector('#picture svg').getAttribute('aria-label')")
         self.assertIn(f"rung {rung} of ", label)
+
+    def test_figures_are_shown_once_they_are_known(self):
+        figures = ("#length", "#speed", "#read")
+        self.assertEqual([self.shown(f) for f in figures], [False] * 3)
+        self.assertFalse(self.shown("#delete") or self.shown("#stop"))
+        self.say("The river")
+        self.assertEqual([self.shown(f) for f in figures], [True] * 3)
+        self.assertTrue(self.shown("#delete"))
+        self.assertIn("untouched: as the model was trained", self.text("legend"))
+        self.assertEqual(self.count("#picture .window"), 0)  # nothing is compressed yet
+        self.click("#fresh")
+        self.assertEqual([self.shown(f) for f in figures], [False] * 3)
 
     def test_stop_and_new(self):
         self.begin("Tell me a long story", 3000)
@@ -55,7 +70,7 @@ class Conversation(PageCase):
         self.assertEqual(self.texts(".said.model .note"), ["Stopped."])
         self.click("#fresh")
         self.assertEqual(self.answers(), [])
-        self.assertEqual(self.text("length"), "0")
+        self.assertEqual(self.length(), 0)
 
     def test_errors_are_shown(self):
         self.say(LONG * 20)
@@ -92,6 +107,40 @@ class Conversation(PageCase):
         self.assertEqual(self.answers(), ["Four."])
         self.answer("Yes.", text="Sure?")
         self.assertEqual([m["content"] for m in self.scripted.asked[-1]["messages"]], ["2 + 2?", "Four.", "Sure?"])
+
+    def test_long_messages_are_folded(self):
+        lines = "\n\n".join(["A line."] * 21)  # 41 with those in between
+        self.answer(lines, text="Short")
+        self.assertEqual(self.count(".folded"), 0)  # the last answer is being read
+        self.answer("Yes.", text=LONG * 2)
+        self.assertEqual(self.texts(".actions button:first-child"), ["Edit", "Show all", "Show all", "Copy"])
+        self.assertEqual(self.count(".said.model .folded, .said.you .folded"), 2)
+        high = "document.querySelector('.said.you ~ .said.you .text').clientHeight"
+        low = self.page.run(high)
+        self.press("Show all")
+        self.assertGreater(self.page.run(high), 2 * low)
+        self.assertEqual(self.page.run("document.activeElement.textContent"), "Show less")
+        self.page.key("Enter")
+        self.assertEqual(self.page.run(high), low)
+        self.open(self.scripted.address)
+        self.assertEqual(self.count(".folded"), 2)
+        self.answer("No.", text="x" * 3000)
+        self.assertEqual(self.count(".folded"), 2)
+
+    def test_boxes_grow_with_their_text(self):
+        high = "document.activeElement.offsetHeight"
+        one = self.page.run(high)
+        self.assertLess(one, 60)
+        self.page.type("a\nb\nc")
+        self.assertGreater(self.page.run(high), one + 40)
+        self.page.type("\nd" * 100)
+        self.assertAlmostEqual(self.page.run(high), 900 / 3, delta=10)
+        self.scripted.script("Yes.")
+        self.page.key("Enter")
+        self.done()
+        self.assertEqual(self.page.run("document.getElementById('input').offsetHeight"), one)
+        self.press("Edit", last=False)
+        self.assertAlmostEqual(self.page.run(high), 900 / 3, delta=10)
 
     def test_a_system_prompt(self):
         self.click("#settings summary")
@@ -144,7 +193,7 @@ class Conversation(PageCase):
         self.assertEqual(self.texts(".said.you .text"), ["Remember this", "And that"])
         self.assertEqual(self.texts(".said.model strong"), ["Bold"])
         self.assertIn("Cut off", self.texts(".said.model .note")[1])
-        self.assertGreater(int(self.text("length")), 0)
+        self.assertGreater(self.length(), 0)
         self.answer("Still here", text="Third")
         self.assertEqual(len(self.scripted.asked[-1]["messages"]), 5)
         # A second conversation does not replace the first.
@@ -258,9 +307,9 @@ class Files(PageCase):
           r => r.json()).then(r => r.tokens.length)""" % json.dumps(LONG))
         self.assertIn(f"river.txt: {tokens:,} tokens", self.text("files"))
         self.assertIn(f"{tokens:,} tokens, {100 * tokens / 4096:.0f} % of the context", self.text("draft"))
-        ends = self.page.run("document.body.dataset.rungs.split(';').map(r => Number(r.split(',')[0]))")
-        rung = next(i for i, end in enumerate(ends) if tokens <= end) + 1
-        self.assertIn(f"rung {rung} of {len(ends)}", self.text("draft"))
+        rungs = self.page.run("document.body.dataset.rungs.split(';').map(r => r.split(',').map(Number))")
+        factor = next(rung[3] for rung in rungs if tokens <= rung[0])
+        self.assertIn("unmodified" if factor == 1 else f"compressed {factor:.4g}x", self.text("draft"))
         self.assertIn("about to be sent", self.text("legend"))
         self.answer("A river.", text="What is it about?")
         sent = self.scripted.asked[-1]["messages"][0]["content"]

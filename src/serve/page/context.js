@@ -35,63 +35,82 @@ const ladder = (() => {
     return [{ kind: "far", size: length, seen: length / factor, text: "rescaled: distance divided by up to " + short(factor) }];
   }
 
-  // Above, the context as a bar with the tokens in use; below, at the same scale, how long they seem to the
-  // model's slowest pair, compared with the window that it was trained on.
-  function picture(length, rung, planned) {
-    const wide = 420, high = 20, top = 18, below = 66, longest = Math.max(context, trained);
-    const x = tokens => short(wide * Math.min(tokens, longest) / longest);
-    const svg = document.createElementNS(SVG, "svg");
-    svg.setAttribute("viewBox", "0 0 " + wide + " " + (below + high + 18));
-    svg.setAttribute("role", "img");
-    const parts = partsOf(length, rung);
-    const seen = parts.reduce((sum, part) => sum + part.seen, 0);
-    svg.setAttribute("aria-label", number(length) + " of " + number(context) + " tokens, rung " + (rung + 1) + " of " +
-      rungs.length + ". " + parts.map(p => number(p.size) + " tokens " + p.text).join("; ") +
-      ". Window of the model: " + number(trained) + " tokens.");
-    draw(svg, "text", { x: 0, y: 12 }, "tokens of the conversation");
+  const longest = Math.max(context, trained), wide = 420;
+  const x = tokens => short(wide * Math.min(tokens, longest) / longest);
+
+  // The context as a bar with the tokens in use, and a mark where the plan changes.
+  function bar(svg, top, high, parts, length, planned) {
     draw(svg, "rect", { class: "free", x: 0.5, y: top + 0.5, width: x(context) - 1, height: high - 1, rx: 3 });
+    let from = 0;
+    for (const { kind, size } of parts) {
+      draw(svg, "rect", { class: kind, x: x(from), y: top, width: x(size), height: high });
+      from += size;
+    }
+    if (planned > length) draw(svg, "rect", { class: "planned", x: x(length), y: top, width: x(planned) - x(length), height: high });
+    const steps = rungs.slice(0, -1).filter(({ scale, factor }, i) => scale !== rungs[i + 1].scale || factor !== rungs[i + 1].factor);
+    // Many of them would cover the bar with their marks.
+    if (steps.length > 40) return;
+    for (const { end } of steps) draw(svg, "line", { class: "step", x1: x(end), x2: x(end), y1: top, y2: top + high });
+  }
+
+  function box(high, attributes) {
+    const svg = document.createElementNS(SVG, "svg");
+    for (const [key, value] of Object.entries({ viewBox: "0 0 " + wide + " " + high, ...attributes })) svg.setAttribute(key, value);
+    return svg;
+  }
+
+  // Above, the bar; below, at the same scale and where that differs, how long the tokens seem to the model's
+  // slowest pair, compared with the window that it was trained on.
+  function picture(length, rung, planned, parts) {
+    const high = 20, top = 18, below = 66, folds = length > 0 && parts[0].kind === "far";
+    const svg = box(folds ? below + high + 18 : top + high, { role: "img", "aria-label":
+      number(length) + " of " + number(context) + " tokens, rung " + (rung + 1) + " of " +
+      rungs.length + ". " + parts.map(p => number(p.size) + " tokens " + p.text).join("; ") +
+      ". Window of the model: " + number(trained) + " tokens." });
+    draw(svg, "text", { x: 0, y: 12 }, "tokens of the conversation");
+    bar(svg, top, high, parts, length, planned);
+    if (!folds) return svg;
     let from = 0, seemed = 0;
     for (const part of parts) {
-      draw(svg, "rect", { class: part.kind, x: x(from), y: top, width: x(part.size), height: high });
       draw(svg, "polygon", { class: "fold " + part.kind, points:
         [[x(from), top + high], [x(from + part.size), top + high], [x(seemed + part.seen), below], [x(seemed), below]].join(" ") });
       draw(svg, "rect", { class: part.kind, x: x(seemed), y: below, width: x(part.seen), height: high });
       from += part.size;
       seemed += part.seen;
     }
-    if (planned > length) draw(svg, "rect", { class: "planned", x: x(length), y: top, width: x(planned) - x(length), height: high });
-    // Many rungs would cover the bar with their marks.
-    if (rungs.length <= 40) {
-      for (const { end } of rungs.slice(0, -1)) draw(svg, "line", { class: "step", x1: x(end), x2: x(end), y1: top, y2: top + high });
-    }
     draw(svg, "rect", { class: "window", x: 0.5, y: below - 3.5, width: Math.max(1, x(trained) - 1), height: high + 7, rx: 3 });
     draw(svg, "text", { x: 0, y: below + high + 16 }, "as far as they seem to the model; box: its window, " + number(trained));
-    return { svg, parts, seen };
+    return svg;
   }
 
   // where: {length, rung, scale}; planned: the length after what is about to be sent.
   function show(where, planned = 0) {
-    const { svg, parts } = picture(where.length, where.rung, planned);
-    at("picture").replaceChildren(svg);
+    const parts = partsOf(where.length, where.rung), used = number(where.length) + " of " + number(context) + " tokens";
+    at("picture").replaceChildren(picture(where.length, where.rung, planned, parts));
+    const strip = box(8, { "aria-hidden": "true", preserveAspectRatio: "none" });
+    bar(strip, 0, 8, parts, where.length, planned);
+    at("brief").replaceChildren(strip, used);
     at("legend").replaceChildren(...parts.concat(planned > where.length ?
       [{ kind: "planned", size: planned - where.length, text: "about to be sent" }] : [],
-      { kind: "free", size: Math.max(0, context - Math.max(where.length, planned)), text: "free" })
+      { kind: "free", size: Math.max(0, context - Math.max(where.length, planned)), text: "free" }).filter(({ size }) => size > 0)
       .map(({ kind, size, text }) => {
         const item = document.createElement("li"), mark = document.createElement("i");
         mark.className = kind;
         item.append(mark, number(size) + " " + text);
         return item;
       }));
-    at("length").textContent = where.length;
+    at("length").textContent = used;
+    at("length").closest("div").hidden = !where.length;
     at("rung").textContent = where.rung + 1;
+    at("rung").closest("div").hidden = rungs.length === 1;
     at("scale").textContent = short(where.scale);
-    at("brief").textContent = number(where.length) + " of " + number(context) + " tokens, rung " + (where.rung + 1) + " of " + rungs.length;
-    for (const row of at("ladder").querySelectorAll("tbody tr")) {
-      const here = Number(row.dataset.rung) === where.rung;
+    const rows = [...document.querySelectorAll("#ladder tbody tr")], now = rows.find(row => Number(row.dataset.rung) >= where.rung);
+    for (const row of rows) {
+      const here = row === now;
       // Only the table's own box is scrolled, never the page.
       if (here && !row.classList.contains("here")) {
-        const box = row.closest(".scroll");
-        box.scrollTop = Math.max(0, row.offsetTop - box.clientHeight / 2);
+        const table = row.closest(".scroll");
+        table.scrollTop = Math.max(0, row.offsetTop - table.clientHeight / 2);
       }
       row.classList.toggle("here", here);
     }
@@ -105,8 +124,9 @@ const ladder = (() => {
     if (total >= context) {
       return { fits: false, total, text: start + ": too long by at least " + number(total - context + 1) + " tokens" };
     }
-    return { fits: true, total, text: start + "; the conversation becomes " + number(total) + " tokens long: rung " + (rung + 1) +
-      " of " + rungs.length + ", scale " + short(rungs[rung].scale) + "x" };
+    const { factor } = rungs[rung];
+    return { fits: true, total, text: start + "; the conversation becomes " + number(total) + " tokens long, " +
+      (factor === 1 ? "unmodified" : "compressed " + short(factor) + "x") };
   }
 
   const place = length => ({ length, rung: rungOf(length), scale: rungs[rungOf(length)].scale });

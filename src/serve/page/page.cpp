@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <vector>
 
 #include "base/text.h"
+#include "core/ladder_text.h"
 #include "mrrope/version.h"
 #include "report/charts/chart.h"
 #include "report/page/html_page.h"
@@ -16,42 +19,62 @@ namespace {
 constexpr std::size_t kMaxCurves = 7;
 constexpr std::int64_t kAnswer = 1024;  // tokens of an answer where nothing else is asked for
 
-std::string factor_figure(const Ladder& ladder) {
+// The last rung of each plan: with a near part most rungs differ in their border alone.
+std::vector<std::size_t> last_rungs(const Ladder& ladder) {
+  const std::vector<Rung>& rungs = ladder.rungs();
+  std::vector<std::size_t> last;
+  for (std::size_t i = 0; i < rungs.size(); ++i) {
+    if (i + 1 == rungs.size() || !rungs[i].plan.same_numbers(rungs[i + 1].plan)) last.push_back(i);
+  }
+  return last;
+}
+
+// Empty where no plan tells pairs apart: the table says as much as flat lines would.
+std::string factor_figure(const Ladder& ladder, const std::vector<std::size_t>& last) {
+  const auto is_flat = [](const Rung& rung) {
+    const auto& factor = rung.plan.factor();
+    return std::adjacent_find(factor.begin(), factor.end(), std::not_equal_to<>()) == factor.end();
+  };
+  if (std::all_of(ladder.rungs().begin(), ladder.rungs().end(), is_flat)) return "";
   report::LineChart chart;
   chart.title = "Factor that divides the angle of each pair";
   chart.x.label = "pair, fast to slow";
   chart.y.label = "factor";
   chart.y.spacing = report::Spacing::log;
   chart.dots = false;
-  // As many rungs as a chart can show, including the first and the last.
-  const std::size_t rungs = ladder.rungs().size();
-  const std::size_t curves = std::min(rungs, kMaxCurves);
+  // As many plans as a chart can show, including the first and the last.
+  const std::size_t curves = std::min(last.size(), kMaxCurves);
   for (std::size_t i = 0; i < curves; ++i) {
-    const Rung& rung = ladder.rungs()[curves == 1 ? 0 : i * (rungs - 1) / (curves - 1)];
+    const Rung& rung = ladder.rungs()[last[curves == 1 ? 0 : i * (last.size() - 1) / (curves - 1)]];
     const report::Series series{
-        cat("up to ", length_text(rung.length)), int(i) % report::kColours, false, {}};
+        cat("up to ", tokens_text(rung.length)), int(i) % report::kColours, false, {}};
     chart.series.push_back(with_values(series, rung.plan.factor()));
   }
   const std::string note =
-      rungs > kMaxCurves ? cat(kMaxCurves, " of ", rungs, " rungs are shown.") : "";
+      last.size() > kMaxCurves ? cat(kMaxCurves, " of ", last.size(), " plans are shown.") : "";
   return to_html(report::Figure{"", "factors", chart.title, note, chart});
 }
 
-std::string rung_table(const Ladder& ladder) {
+std::string plan_table(const Ladder& ladder, const std::vector<std::size_t>& last) {
+  if (ladder_summary(ladder) == "unmodified") return "";
+  const bool attends = std::any_of(last.begin(), last.end(), [&](std::size_t i) {
+    return ladder.rungs()[i].plan.attention_scale() != 1;
+  });
   std::string rows;
-  for (std::size_t i = 0; i < ladder.rungs().size(); ++i) {
+  for (const std::size_t i : last) {
     const Rung& rung = ladder.rungs()[i];
-    rows +=
-        cat("<tr data-rung=\"", i, "\"><th scope=\"row\">", i + 1, "</th><td class=\"n\">",
-            rung.length, "</td><td class=\"n\">", significant(rung.plan.extension().scale, 4),
-            "x</td><td class=\"n\">", significant(rung.plan.attention_scale(), 4), "</td></tr>\n");
+    rows += cat("<tr data-rung=\"", i, "\"><th scope=\"row\">up to ", rung.length,
+                "</th><td class=\"n\">", significant(rung.plan.extension().scale, 4), "x</td>");
+    if (attends) {
+      rows += cat("<td class=\"n\">", significant(rung.plan.attention_scale(), 4), "</td>");
+    }
+    rows += "</tr>\n";
   }
   return cat(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Rungs\"><table "
-      "id=\"ladder\"><thead><tr><th scope=\"col\">rung</th><th scope=\"col\" class=\"n\">up to</th>"
-      "<th scope=\"col\" class=\"n\">scale</th><th scope=\"col\" class=\"n\">attention "
-      "scale</th></tr>"
-      "</thead><tbody>\n",
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"The plan\"><table "
+      "id=\"ladder\"><thead><tr><th scope=\"col\">tokens</th><th scope=\"col\" "
+      "class=\"n\">scale</th>",
+      attends ? "<th scope=\"col\" class=\"n\">attention scale</th>" : "", "</tr></thead><tbody>\n",
       rows, "</tbody></table></div>\n");
 }
 
@@ -62,6 +85,7 @@ std::string serve_page(const Service& service) {
   const ServerSettings& settings = service.settings;
   const std::int64_t window = service.model.facts().geometry.train_length;
   const bool chat = service.chat_error.empty();
+  const std::vector<std::size_t> last = last_rungs(ladder);
   // What the picture of the context needs of each rung: where it ends, its scale, the first token
   // that is near, and what the distance to far tokens is divided by in the slowest pair.
   std::string rungs;
@@ -74,17 +98,17 @@ std::string serve_page(const Service& service) {
       {"MODEL", report::escaped(settings.model_name)},
       {"METHOD", report::escaped(settings.method)},
       {"CONTEXT", std::to_string(settings.context)},
-      {"CONTEXT_TEXT", length_text(settings.context)},
+      {"CONTEXT_TEXT", tokens_text(settings.context)},
+      {"SUMMARY", ladder_summary(ladder)},
       {"WINDOW", std::to_string(window)},
-      {"WINDOW_TEXT", length_text(window)},
       {"RUNGS", std::to_string(ladder.rungs().size())},
       {"RUNG_LIST", rungs},
       {"NEAR", ladder.near() ? "yes" : "no"},
       {"TOKENS", std::to_string(std::min(settings.context, kAnswer))},
       {"MODE", chat ? "chat" : "completion"},
       {"PLACEHOLDER", chat ? "Ask something" : "Start a text for the model to continue"},
-      {"LADDER", rung_table(ladder)},
-      {"FIGURE", factor_figure(ladder)},
+      {"LADDER", plan_table(ladder, last)},
+      {"FIGURE", factor_figure(ladder, last)},
       {"VERSION", report::escaped(version())}};
   const std::string source = embedded::serve_html;
   std::string out;

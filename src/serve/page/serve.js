@@ -8,6 +8,7 @@
   const log = at("log"), input = at("input"), send = at("send"), stop = at("stop");
   const LARGEST = 32 << 20;   // bytes of a file: no server takes more
   const PREVIEW = 20000;      // characters of a file that are shown
+  const FOLDED = 3000, LINES = 40;  // longer messages are folded
   let chat;                   // the conversation on the page
   let views = [];             // one for each message of it
   let files = [];             // to be sent with the next message
@@ -18,6 +19,16 @@
     const node = make("button", kind, text, { type: "button", "aria-label": label });
     node.addEventListener("click", act);
     return node;
+  };
+  // Rows of figures without a value are not shown.
+  const figure = (id, text) => {
+    at(id).textContent = text;
+    at(id).closest("div").hidden = !text;
+  };
+  // A box is as high as its text; the style sheet says how high at most.
+  const fit = area => {
+    area.style.height = "auto";
+    area.style.height = area.scrollHeight + area.offsetHeight - area.clientHeight + "px";
   };
   const isSent = event => event.key === "Enter" && !event.shiftKey && !event.isComposing;
   const say = text => { at("spoken").textContent = text; };
@@ -72,7 +83,6 @@
     let thinking = null;
     for (const file of message.files) node.append(fileNode(file));
     node.append(text, note, actions);
-    if (user && message.content.length > 1500) text.tabIndex = 0;  // it scrolls
 
     function grow(done) {
       if (message.reasoning) {
@@ -97,12 +107,25 @@
     return view;
   }
 
+  const isLong = text => text.length > FOLDED || text.split("\n").length > LINES;
+
   // What can be done with each message depends on which one is the last, and on whether an answer is running.
   function showActions() {
     views.forEach((view, i) => {
       const { message, actions } = view, last = i === views.length - 1, model = message.role === "assistant";
       const what = model ? "the answer" : "your message";
       const buttons = model ? [button("Copy", event => copy(message.content, event.target), "Copy the answer")] : [];
+      // The last answer is being read.
+      const folds = isLong(message.content) && !(last && model);
+      view.text.classList.toggle("folded", folds && !view.whole);
+      if (folds) {
+        buttons.unshift(button(view.whole ? "Show less" : "Show all", () => {
+          view.whole = !view.whole;
+          showActions();
+          actions.firstChild.focus({ preventScroll: true });
+          view.node.scrollIntoView({ block: "nearest" });
+        }, (view.whole ? "Show less of " : "Show all of ") + what));
+      }
       if (!running) {
         buttons.push(button("Edit", () => edit(i), "Edit " + what));
         if (last && model) buttons.push(button("Regenerate", () => { cutTo(i); answer(); }, "Regenerate the answer"));
@@ -127,7 +150,6 @@
     const { message, text, actions, grow } = views[index], user = message.role === "user";
     const area = make("textarea", "editor", [], { "aria-label": user ? "Your message" : "The answer" });
     area.value = message.content;
-    area.rows = Math.min(12, message.content.split("\n").length + 1);
     const back = () => {
       area.remove();
       text.hidden = false;
@@ -156,6 +178,7 @@
     actions.replaceChildren(button(name, save, name, "main"), button("Cancel", back));
     text.hidden = true;
     text.after(area);
+    fit(area);
     area.focus();
   }
 
@@ -185,7 +208,7 @@
     at("chats").replaceChildren(...others.map(({ id, title }) =>
       make("option", "", title.replace(/\s+/g, " ") || "New conversation", { value: id })));
     at("chats").value = chat.id;
-    at("delete").disabled = others.length === 1 && !chat.said.length;
+    at("delete").hidden = others.length === 1 && !chat.said.length;
   }
 
   function open(next) {
@@ -195,7 +218,7 @@
     log.replaceChildren();
     for (const message of chat.said) add(message).grow(true);
     at("system").value = chat.system;
-    at("speed").textContent = at("read").textContent = "-";
+    for (const id of ["speed", "read"]) figure(id, "");
     chats.keep("current", chat.id, true);
     showActions();
     showPlace();
@@ -265,8 +288,10 @@
 
   function setRunning(controller) {
     running = controller;
-    send.disabled = running !== null;
-    stop.disabled = running === null;
+    const asked = document.activeElement === send;
+    send.disabled = send.hidden = running !== null;
+    stop.hidden = running === null;
+    if (asked && running) stop.focus();
     log.setAttribute("aria-busy", String(running !== null));  // the answer is read out once it is complete
     showActions();
   }
@@ -323,14 +348,14 @@
         ladder.show(event.mrrope);
         if (!first) { first = performance.now(); from = event.mrrope.length; }
         else if (event.mrrope.length > from) {
-          at("speed").textContent = (1000 * (event.mrrope.length - from) / (performance.now() - first)).toFixed(1);
+          figure("speed", (1000 * (event.mrrope.length - from) / (performance.now() - first)).toFixed(1));
         }
       }
       if (event.usage) {
         const { prompt_tokens: all, prompt_tokens_details: { cached_tokens: kept }, completion_tokens: written } = event.usage;
         const { read_seconds: r, write_seconds: w } = event.mrrope;
-        at("read").textContent = (all - kept) + " new tokens, " + kept + " cached, in " + r.toFixed(2) + " s";
-        if (written > 1 && w > 0) at("speed").textContent = ((written - 1) / w).toFixed(1);
+        figure("read", number(all - kept) + " new tokens, " + number(kept) + " cached, in " + r.toFixed(2) + " s");
+        if (written > 1 && w > 0) figure("speed", ((written - 1) / w).toFixed(1));
       }
     };
 
@@ -444,6 +469,7 @@
     }
     files = [];
     input.value = "";
+    fit(input);
     showFiles();
     keep();
     answer();
@@ -456,6 +482,9 @@
     at("ask").requestSubmit();
   });
   input.addEventListener("input", forecast);
+  document.addEventListener("input", event => { if (event.target.matches("textarea")) fit(event.target); });
+  addEventListener("resize", () => fit(input));
+  at("settings").addEventListener("toggle", () => { if (at("settings").open) fit(at("system")); });
   document.addEventListener("keydown", event => { if (event.key === "Escape") running?.abort(); });
   stop.addEventListener("click", () => running?.abort());
   at("fresh").addEventListener("click", () => {
@@ -532,4 +561,5 @@
   const found = typeof id === "string" ? chats.open(id) : null;
   if (found) open(found);
   else fresh();
+  fit(input);  // a browser may have kept what was typed
 })();
