@@ -39,21 +39,30 @@ void reply(Response& response, ordered_json body, int status = 200) {
 
 bool is_ollama(const Request& request) { return request.path.rfind("/api/", 0) == 0; }
 
-// In OpenAI's shape; ollama's errors are only a message.
+bool is_anthropic(const Request& request) { return request.path.rfind("/v1/messages", 0) == 0; }
+
+ordered_json error_body(const Request& from, const ApiError& error) {
+  if (is_ollama(from)) return {{"error", error.what()}};
+  return is_anthropic(from) ? anthropic_error_json(error) : error_json(error);
+}
+
 void refuse(const Request& from, Response& response, const ApiError& error) {
   if (error.status == 429 || error.status == 503) response.set_header("Retry-After", "1");
-  reply(response, is_ollama(from) ? ordered_json{{"error", error.what()}} : error_json(error),
-        error.status);
+  reply(response, error_body(from, error), error.status);
 }
 
 // Without a JSON value: each needs memory.
 void refuse_for_memory(const Request& from, Response& response) {
   response.status = 503;
   response.set_header("Retry-After", "1");
-  response.set_content(is_ollama(from) ? R"({"error":"out of memory: try again later"})"
-                                       : R"({"error":{"message":"out of memory: try again later",)"
-                                         R"("type":"server_error","param":null,"code":"busy"}})",
-                       "application/json");
+  const char* body = R"({"error":{"message":"out of memory: try again later",)"
+                     R"("type":"server_error","param":null,"code":"busy"}})";
+  if (is_ollama(from)) body = R"({"error":"out of memory: try again later"})";
+  if (is_anthropic(from)) {
+    body = R"({"type":"error","error":{"type":"overloaded_error",)"
+           R"("message":"out of memory: try again later"}})";
+  }
+  response.set_content(body, "application/json");
 }
 
 GiveUp disconnect_check(const Request& from) {
@@ -223,7 +232,7 @@ struct ApiServer::State {
         {"/chat/completions", Route::chat},        {"/v1/responses", Route::responses},
         {"/responses", Route::responses},          {"/completion", Route::llama_completion},
         {"/completions", Route::llama_completion}, {"/api/chat", Route::ollama_chat},
-        {"/api/generate", Route::ollama_generate}};
+        {"/api/generate", Route::ollama_generate}, {"/v1/messages", Route::messages}};
     for (const auto& [path, route] : kAnswers) {
       post(path, [this, way = route](From from, Body body, Response& r) {
         complete(from, std::move(body), way, r);
@@ -231,6 +240,9 @@ struct ApiServer::State {
     }
     post("/apply-template", [this](From from, const Body& body, Response& r) {
       reply(r, apply_template_reply(service, body.text, disconnect_check(from)));
+    });
+    post("/v1/messages/count_tokens", [this](From from, const Body& body, Response& r) {
+      reply(r, count_tokens_reply(service, body.text, disconnect_check(from)));
     });
     post("/tokenize", [this](From from, const Body& body, Response& r) {
       reply(r, tokenize_reply(service, body.text, disconnect_check(from)));

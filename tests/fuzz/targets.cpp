@@ -91,8 +91,9 @@ void request(std::span<const std::byte> bytes) {
     }
   };
   using serve::Route;
-  for (const Route route : {Route::completion, Route::chat, Route::responses,
-                            Route::llama_completion, Route::ollama_chat, Route::ollama_generate}) {
+  for (const Route route :
+       {Route::completion, Route::chat, Route::responses, Route::llama_completion,
+        Route::ollama_chat, Route::ollama_generate, Route::messages, Route::count_tokens}) {
     only_refusals([&] {
       const serve::CompletionRequest r = parse_request(body, route, kLargest);
       require(route != Route::chat || !r.conversation.messages.empty(), "a chat without messages");

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""mrrope serve as agents use it: tools, schemas, grammars, and the routes of llama-server and ollama.
+"""mrrope serve as agents use it: tools, schemas, grammars, Anthropic's messages, and the routes of
+llama-server and ollama.
 
 serve_agents_test.py MRROPE MODEL.gguf
 """
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import unittest
 
+import anthropic
 import openai
 
 from chat_model import TOOL_CHAT, with_template
@@ -152,6 +154,72 @@ class Agents(unittest.TestCase):
                           extra_body={"continue_final_message": True})
         plain = self.server.complete(prompt, 5)
         self.assertEqual(whole.choices[0].message.content, plain["choices"][0]["text"])
+
+    def test_anthropic(self):
+        client = self.server.anthropic()
+        ask = lambda **more: {"model": "tool-user", "messages": self.messages, "max_tokens": 8,
+                              "system": "Be brief.", "extra_body": {"temperature": 0}, **more}
+        whole = client.messages.create(**ask())
+        self.assertEqual((whole.stop_reason, whole.usage.output_tokens), ("max_tokens", 8))
+        counted = client.messages.count_tokens(model="tool-user", messages=self.messages, system="Be brief.")
+        with client.messages.stream(**ask()) as stream:
+            text = "".join(stream.text_stream)
+            last = stream.get_final_message()
+        self.assertEqual([block.text for block in last.content], [text])
+        self.assertEqual(text, whole.content[0].text)
+        self.assertEqual(last.usage.output_tokens, 8)
+        for usage in (whole.usage, last.usage):
+            self.assertEqual(usage.input_tokens + usage.cache_read_input_tokens, counted.input_tokens)
+        self.assertGreater(last.usage.cache_read_input_tokens, 0)
+        stop = text[2:4]
+        cut = client.messages.create(**ask(stop_sequences=[stop]))
+        self.assertEqual((cut.stop_reason, cut.stop_sequence), ("stop_sequence", stop))
+        self.assertEqual(cut.content[0].text, text[:text.index(stop)])
+
+    def test_anthropic_tools(self):
+        client = self.server.anthropic()
+        tools = [{"name": "weather", "description": "The weather of a city", "input_schema": WEATHER}]
+        ask = {"model": "tool-user", "messages": self.messages, "max_tokens": 300, "tools": tools,
+               "tool_choice": {"type": "tool", "name": "weather"}}
+        for seed in range(3):
+            sampling = {"extra_body": {"temperature": 1, "seed": seed}}
+            made = client.messages.create(**ask, **sampling)
+            self.assertEqual((made.stop_reason, [b.type for b in made.content]), ("tool_use", ["tool_use"]))
+            self.check_weather(json.dumps(made.content[0].input))
+            with client.messages.stream(**ask, **sampling) as stream:
+                streamed = stream.get_final_message()
+            self.assertEqual(streamed.stop_reason, "tool_use")
+            self.check_weather(json.dumps(streamed.content[0].input))
+        use = made.content[0]
+        results = [{"type": "tool_result", "tool_use_id": use.id, "content": "sunny, 31 degrees"},
+                   {"type": "text", "text": "And then?"}]
+        after = self.messages + [{"role": "assistant", "content": made.content},
+                                 {"role": "user", "content": results}]
+        ask["tool_choice"] = {"type": "none"}
+        said = client.messages.create(**{**ask, "messages": after, "max_tokens": 8})
+        self.assertEqual({block.type for block in said.content}, {"text"})
+        counted = client.messages.count_tokens(model="tool-user", messages=after, tools=tools)
+        same = self.messages + [
+            {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "id": use.id, "function": {
+                "name": "weather", "arguments": json.dumps(use.input, separators=(",", ":"))}}]},
+            {"role": "tool", "tool_call_id": use.id, "name": "weather", "content": "sunny, 31 degrees"},
+            {"role": "user", "content": "And then?"}]
+        prompt = self.server.post("/apply-template", {"messages": same, "tools": TOOLS[:1]})[1]["prompt"]
+        self.assertIn("<tool_response>\nsunny, 31 degrees", prompt)
+        tokens = self.server.complete(prompt, 1)["usage"]["prompt_tokens"]
+        self.assertEqual(counted.input_tokens, tokens)
+        results[0]["tool_use_id"] = "other"
+        with self.assertRaises(anthropic.BadRequestError) as caught:
+            client.messages.create(**{**ask, "messages": after})
+        self.assertEqual(caught.exception.body["error"]["type"], "invalid_request_error")
+        self.assertIn("messages[2].content[0].tool_use_id", caught.exception.message)
+        with self.assertRaises(anthropic.NotFoundError):
+            client.messages.create(**{**ask, "model": "claude"})
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
+        with self.assertRaises(anthropic.BadRequestError) as caught:
+            client.messages.create(model="tool-user", max_tokens=8,
+                                   messages=[{"role": "user", "content": [image]}])
+        self.assertIn('is of type "image": only text', caught.exception.message)
 
     def test_ollama(self):
         post = lambda path, **body: self.server.post(path, {"model": "tool-user", **body})

@@ -56,6 +56,11 @@ class Server:
         return openai.OpenAI(base_url=f"http://127.0.0.1:{self.port}/v1", api_key=key,
                              max_retries=0, timeout=300, **more)
 
+    def anthropic(self, key="none", **more):
+        import anthropic  # only for those who need it
+        return anthropic.Anthropic(base_url=f"http://127.0.0.1:{self.port}", api_key=key,
+                                   max_retries=0, timeout=300, **more)
+
     def send(self, method, path, body=None, headers=None):
         """The status, and the body as JSON if it is JSON, otherwise as text."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)

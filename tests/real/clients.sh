@@ -20,8 +20,8 @@ print(fetch.cache_folder() / json.load(open('models.json'))[sys.argv[1]]['file']
   files+=("$file")
 done
 what="client libraries were NOT tried on a real model"
-need_packages real_clients "$what" "$venvs/clients" openai,ollama,pydantic_ai \
-  openai==3.49.0 ollama==0.6.3 'pydantic-ai-slim[openai]==2.66.0'
+need_packages real_clients "$what" "$venvs/clients" openai,anthropic,ollama,pydantic_ai \
+  openai==3.49.0 anthropic==2.9.0 ollama==0.6.3 'pydantic-ai-slim[openai]==2.66.0'
 "$python" "$here/clients_test.py" "$mrrope" "${files[@]}"
 need_packages real_clients "$what" "$venvs/litellm" litellm,mcp litellm==1.106.2 mcp==2.3.0
 LITELLM_LOCAL_MODEL_COST_MAP=True "$python" "$here/litellm_test.py" "$mrrope" "${files[0]}"

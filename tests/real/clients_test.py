@@ -118,6 +118,29 @@ class Clients(unittest.TestCase):
         self.assertEqual(said.choices[0].message.parsed,
                          Person(name="Ada", age=36, languages=["English", "French"]))
 
+    def test_anthropic(self):
+        client = self.server.anthropic()
+        function = TOOLS[0]["function"]
+        tools = [{"name": function["name"], "description": function["description"],
+                  "input_schema": function["parameters"]}]
+        more = {"model": NAME, "system": SYSTEM, "max_tokens": 200, "tools": tools,
+                "extra_body": {"temperature": 0}}
+        history = [{"role": "user", "content": ONE}]
+        first = client.messages.create(messages=history, **more)
+        self.assertEqual(first.stop_reason, "tool_use")
+        use = first.content[-1]
+        self.assertEqual((use.name, use.input), ("get_weather", {"city": "Paris"}))
+        history += [{"role": "assistant", "content": first.content}, {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": use.id,
+             "content": json.dumps({"weather": WEATHER["Paris"]})}]}]
+        with client.messages.stream(messages=history, **more) as stream:
+            said = "".join(stream.text_stream)
+            last = stream.get_final_message()
+        self.assertIn("31", said)
+        self.assertEqual(last.stop_reason, "end_turn")
+        counted = client.messages.count_tokens(model=NAME, system=SYSTEM, tools=tools, messages=history)
+        self.assertEqual(last.usage.input_tokens + last.usage.cache_read_input_tokens, counted.input_tokens)
+
     def test_ollama(self):
         client = ollama.Client(host=f"http://127.0.0.1:{self.server.port}")
         options = {"temperature": 0, "num_predict": 200}

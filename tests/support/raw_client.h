@@ -69,10 +69,10 @@ inline std::string get_request(const std::string& path, const std::string& heade
   return "GET " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers + "\r\n";
 }
 
-inline std::string post_request(const std::string& path, const std::string& body) {
-  return "POST " + path +
-         " HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
-         "\r\n\r\n" + body;
+inline std::string post_request(const std::string& path, const std::string& body,
+                                const std::string& headers = {}) {
+  return "POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + headers +
+         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
 }  // namespace mrrope::test

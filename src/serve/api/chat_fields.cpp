@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of chats: OpenAI's chats and responses, and ollama's. All become messages and tools as
-// OpenAI's chats have them.
+// The bodies of chats: OpenAI's chats and responses, ollama's, and Anthropic's messages. All become
+// messages and tools as OpenAI's chats have them.
 #include <algorithm>
+#include <map>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -31,21 +32,48 @@ void check_is_function(const Value& type) {
   type.refuse(cat("is ", shown(type.json()), ": only function is supported"));
 }
 
-ordered_json read_tool(const Value& function) {
+// How tools are written: in a member `function`, beside their type, or as Anthropic has them.
+enum class ToolForm { nested, flat, anthropic };
+
+ordered_json read_tool(const Value& function, ToolForm form) {
   if (!function.json().is_object()) {
     function.refuse("is missing: give its name, description and parameters");
   }
   ordered_json read = {{"name", read_name(function)}};
   const Releaser end{read};
-  const Value parameters = function.at("parameters");
+  const bool anthropic = form == ToolForm::anthropic;
+  const Value parameters = function.at(anthropic ? "input_schema" : "parameters");
   read["description"] = function.at("description").text_or("");
-  read["parameters"] = parameters ? parameters.object().json() : ordered_json::object();
+  read["parameters"] =
+      parameters || anthropic ? parameters.object().json() : ordered_json::object();
   return {{"type", "function"}, {"function", std::move(read)}};
 }
 
-// tools and tool_choice. Functions and names are in a member `function` (nested), or beside the
-// type.
-void read_tools(const Value& body, bool nested, CompletionRequest& request) {
+// Returns the name of the only tool that may be called; empty: any.
+std::string read_tool_choice(const Value& choice, ToolForm form, engine::ChatInputs& chat) {
+  if (!choice) return {};
+  if (form == ToolForm::anthropic) {
+    const std::string type = choice.object().at("type").choice({"auto", "any", "tool", "none"});
+    if (choice.at("disable_parallel_tool_use").flag_or(false)) chat.parallel_tool_calls = false;
+    if (type == "tool") return read_name(choice);
+    chat.tool_choice = type == "any" ? "required" : type;
+    return {};
+  }
+  if (choice.json().is_string()) {
+    chat.tool_choice = choice.choice({"auto", "none", "required"});
+    return {};
+  }
+  const bool nested = form == ToolForm::nested;
+  const Value holder = nested ? choice.at("function") : choice;
+  if (choice.at("type").json() != "function" || !holder.json().is_object()) {
+    choice.refuse_type(cat(R"(auto, none, required or {"type": "function", )",
+                           nested ? R"("function": {"name": ...}})" : R"("name": ...})"));
+  }
+  return read_name(holder);
+}
+
+// tools and tool_choice.
+void read_tools(const Value& body, ToolForm form, CompletionRequest& request) {
   engine::ChatInputs& chat = request.conversation;
   ordered_json tools = ordered_json::array();
   const Releaser end{tools};
@@ -55,9 +83,15 @@ void read_tools(const Value& body, bool nested, CompletionRequest& request) {
   };
   const Value list = body.at("tools"), choice = body.at("tool_choice");
   for (const Value& tool : list ? list.entries(kMaxTools, "tools") : std::vector<Value>()) {
-    check_is_function(tool.object().at("type"));
-    const Value function = nested ? tool.at("function") : tool;
-    ordered_json read = read_tool(function);
+    const Value type = tool.object().at("type");
+    if (form != ToolForm::anthropic) {
+      check_is_function(type);
+    } else if (type && type.json() != "custom") {
+      type.refuse(cat("is ", shown(type.json()),
+                      ": only custom tools are supported, which the client runs"));
+    }
+    const Value function = form == ToolForm::nested ? tool.at("function") : tool;
+    ordered_json read = read_tool(function, form);
     const Releaser end_of_tool{read};
     const std::string name = read["function"]["name"];
     if (const auto same = find(name); same != tools.end()) {
@@ -66,15 +100,7 @@ void read_tools(const Value& body, bool nested, CompletionRequest& request) {
     }
     tools.push_back(std::move(read));
   }
-  if (choice.json().is_string()) {
-    chat.tool_choice = choice.choice({"auto", "none", "required"});
-  } else if (choice) {
-    const Value holder = nested ? choice.at("function") : choice;
-    if (choice.at("type").json() != "function" || !holder.json().is_object()) {
-      choice.refuse_type(cat(R"(auto, none, required or {"type": "function", )",
-                             nested ? R"("function": {"name": ...}})" : R"("name": ...})"));
-    }
-    const std::string name = read_name(holder);
+  if (const std::string name = read_tool_choice(choice, form, chat); !name.empty()) {
     const auto found = find(name);
     if (found == tools.end()) choice.refuse(cat("names ", shown(name), ", which is not in tools"));
     tools = ordered_json::array({*found});
@@ -83,7 +109,7 @@ void read_tools(const Value& body, bool nested, CompletionRequest& request) {
     if (!chat.parallel_tool_calls) chat.parallel_tool_calls = false;
   }
   if (tools.empty() && chat.tool_choice == "required") {
-    choice.refuse("is required, but there are no tools");
+    choice.refuse("requires a call, but there are no tools");
   }
   if (tools.empty()) return;
   chat.tools = tools.dump();
@@ -272,6 +298,101 @@ void read_generate(const Value& body, bool has_template, CompletionRequest& requ
   request.conversation.messages = messages.dump();
 }
 
+// ---- Anthropic's.
+
+struct Turns {
+  ordered_json messages = ordered_json::array();
+  const Releaser<ordered_json> end{messages};
+  std::map<std::string, std::string> tools = {};  // by the ids of their calls
+
+  // The last message, if it is of this role, or a new one: turns of one role in a row are one.
+  ordered_json& of(const std::string& role) {
+    if (messages.empty() || messages.back()["role"] != role) {
+      messages.push_back({{"role", role}, {"content", ""}});
+    }
+    return messages.back();
+  }
+};
+
+void add_line(ordered_json& message, const char* field, const std::string& text) {
+  if (!message.contains(field)) message[field] = "";
+  auto& all = message[field].get_ref<std::string&>();
+  if (!all.empty()) all += "\n";
+  all += text;
+}
+
+void add_tool_use(const Value& block, Turns& turns) {
+  const std::string id = block.at("id").text(), name = read_name(block);
+  const std::string input = block.at("input").object().json().dump();
+  turns.of("assistant")["tool_calls"].push_back(
+      {{"type", "function"}, {"id", id}, {"function", {{"name", name}, {"arguments", input}}}});
+  turns.tools[id] = name;
+}
+
+void add_tool_result(const Value& block, Turns& turns) {
+  const Value id = block.at("tool_use_id"), content = block.at("content");
+  const auto tool = turns.tools.find(id.text());
+  if (tool == turns.tools.end()) {
+    id.refuse(cat("is ", shown(id.json()), ", and no tool_use before it has that id"));
+  }
+  const std::string text = content ? read_content(content) : "";
+  const bool failed = block.at("is_error").flag_or(false);  // messages have no field for that
+  turns.messages.push_back({{"role", "tool"},
+                            {"content", failed ? "Error: " + text : text},
+                            {"tool_call_id", tool->first},
+                            {"name", tool->second}});
+}
+
+void add_block(const std::string& role, const Value& block, Turns& turns) {
+  const std::string type = block.object().at("type").text();
+  const bool user = role == "user", assistant = role == "assistant";
+  if (type == "text") return add_line(turns.of(role), "content", block.at("text").text());
+  if (user && type == "tool_result") return add_tool_result(block, turns);
+  if (assistant && type == "tool_use") return add_tool_use(block, turns);
+  if (assistant && type == "thinking") {
+    return add_line(turns.of(role), "reasoning_content", block.at("thinking").text());
+  }
+  if (assistant && type == "redacted_thinking") return;  // only its maker can read it
+  const char* const rest = user ? " and tool_result" : assistant ? ", thinking and tool_use" : "";
+  block.refuse(cat("is of type ", shown(type), ": only text", rest, " can be read here"),
+               "unsupported_content");
+}
+
+// Claude Code begins with a block for its maker's accounts, which is another one in every request:
+// nothing after it would be found in the cache.
+void add_system(const Value& system, Turns& turns, std::vector<std::string>& ignored) {
+  if (!system || system.json() == "") return;
+  if (system.json().is_string()) return add_line(turns.of("system"), "content", system.text());
+  if (!system.json().is_array()) system.refuse_type("a string or a list of text blocks");
+  for (const Value& block : system.entries(kMaxMessages, "blocks")) {
+    const Value text = block.at("text");
+    if (text.json().is_string() && text.text().starts_with("x-anthropic-billing-header:")) {
+      ignored.push_back(block.path());
+    } else {
+      add_block("system", block, turns);
+    }
+  }
+}
+
+void add_turn(const Value& message, Turns& turns) {
+  const std::string role = message.object().at("role").choice({"user", "assistant", "system"});
+  const Value content = message.at("content");
+  if (content.json().is_string()) return add_line(turns.of(role), "content", content.text());
+  if (!content.json().is_array()) content.refuse_type("a string or a list of blocks");
+  if (content.json().empty()) content.refuse("is empty: give a text, or blocks");
+  for (const Value& block : content.entries(kMaxMessages, "blocks")) add_block(role, block, turns);
+}
+
+void read_thinking(const Value& thinking, CompletionRequest& request) {
+  if (!thinking) return;
+  const std::string type =
+      thinking.object().at("type").choice({"enabled", "adaptive", "between_tools", "disabled"});
+  request.conversation.thinking = type != "disabled";
+  for (const char* name : {"budget_tokens", "display"}) {
+    if (thinking.at(name)) request.ignored.push_back(thinking.at(name).path());
+  }
+}
+
 }  // namespace
 
 void read_messages(const Value& messages, CompletionRequest& request) {
@@ -290,7 +411,7 @@ void read_chat(const Value& body, const BodyLimits&, CompletionRequest& request)
   engine::ChatInputs& chat = request.conversation;
   const Value messages = body.at("messages");
   if (!messages) messages.refuse("is missing: give at least one message");
-  read_tools(body, true, request);
+  read_tools(body, ToolForm::nested, request);
   read_variables(body.at("chat_template_kwargs"), body.at("reasoning_effort"), chat);
   const Value continues = body.at("continue_final_message");
   chat.continue_final = continues.flag_or(false);
@@ -329,7 +450,7 @@ void read_responses(const Value& body, const BodyLimits&, CompletionRequest& req
   }
   if (messages.empty()) input.refuse("has no message");
   request.conversation.messages = messages.dump();
-  read_tools(body, false, request);
+  read_tools(body, ToolForm::flat, request);
   if (const Value text = body.at("text")) {
     const Value verbosity = text.object().at("verbosity"), format = text.at("format");
     if (verbosity && verbosity.json() != "medium" && verbosity.json() != "") {
@@ -353,11 +474,39 @@ void read_ollama(const Value& body, const BodyLimits& limits, CompletionRequest&
   if (request.load_only) return;
   if (request.chat) {
     read_messages(content, request);
-    read_tools(body, true, request);
+    read_tools(body, ToolForm::nested, request);
   } else {
     read_generate(body, limits.has_template, request);
   }
   if (request.chat) read_think(body.at("think"), request.conversation);
+}
+
+void read_anthropic(const Value& body, const BodyLimits&, CompletionRequest& request) {
+  if (request.route == Route::messages && !request.length) {
+    refuse("max_tokens", "is missing: give the longest answer in tokens");
+  }
+  engine::ChatInputs& chat = request.conversation;
+  const Value messages = body.at("messages"), config = body.at("output_config");
+  if (!messages.json().is_array() || messages.json().empty()) {
+    messages.refuse_type("a list of messages");
+  }
+  Turns turns;
+  add_system(body.at("system"), turns, request.ignored);
+  for (const Value& message : messages.entries(kMaxMessages, "messages")) add_turn(message, turns);
+  if (turns.messages.empty()) messages.refuse("has nothing that can be read");
+  // A last message of the assistant is the beginning of the answer.
+  chat.continue_final = is_assistant(turns.messages);
+  chat.add_generation_prompt = !chat.continue_final;
+  if (chat.continue_final && turns.messages.back().contains("tool_calls")) {
+    messages.refuse("ends with a tool_use: give its tool_result");
+  }
+  chat.messages = turns.messages.dump();
+  read_tools(body, ToolForm::anthropic, request);
+  read_thinking(body.at("thinking"), request);
+  if (config) config.object();
+  if (const Value format = config.at("format")) read_response_format(format, false, request);
+  static const ordered_json none;
+  read_variables({none, {}}, config.at("effort"), chat);
 }
 
 }  // namespace mrrope::serve

@@ -103,6 +103,6 @@ void read_messages(const Value& messages, CompletionRequest& request);
 
 // What bodies of chats have beside the fields of the table.
 using ReadBody = void(const Value& body, const BodyLimits& limits, CompletionRequest& request);
-ReadBody read_chat, read_responses, read_ollama;
+ReadBody read_chat, read_responses, read_ollama, read_anthropic;
 
 }  // namespace mrrope::serve

@@ -290,6 +290,7 @@ std::unique_ptr<AnswerFormat> make_format(const AnswerFormat::Basis& basis) {
   if (route == Route::llama_completion) make = make_llama_format;
   if (route == Route::responses) make = make_responses_format;
   if (route == Route::ollama_chat || route == Route::ollama_generate) make = make_ollama_format;
+  if (route == Route::messages) make = make_anthropic_format;
   return make(basis);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests are read by a table of every known field: of OpenAI's completions, chats and responses,
-// of llama-server, vLLM and ollama. fields.md is that table, and docs/serve.md shows it.
+// of Anthropic's messages, llama-server, vLLM and ollama. fields.md is that table, and
+// docs/serve.md shows it.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -25,6 +26,7 @@ constexpr unsigned kChat = mask(Route::chat);
 constexpr unsigned kLlama = mask(Route::llama_completion);
 constexpr unsigned kOpenAi = kText | kChat | mask(Route::responses) | kLlama;
 constexpr unsigned kOllama = mask(Route::ollama_chat) | mask(Route::ollama_generate);
+constexpr unsigned kMessages = mask(Route::messages) | mask(Route::count_tokens);
 constexpr unsigned kAnywhere = ~0U;
 
 constexpr int kMaxChoices = 16;  // to a prompt
@@ -217,7 +219,8 @@ std::vector<FieldReader> field_readers() {
       {{"messages"}, read_messages, kChat},
       {{"n_predict", "max_tokens", "max_completion_tokens"}, length},
       {{"max_output_tokens"}, [](V v, R r) { r.length = v.whole(1, kMaxTokens); }},
-      {{"stop"}, read_stop},
+      {{"max_tokens"}, [](V v, R r) { r.length = v.whole(1, kMaxTokens); }, kMessages},
+      {{"stop", "stop_sequences"}, read_stop},
       {{"ignore_eos"}, [](V v, R r) { r.sampling.ignore_end = v.flag(); }},
       {{"temperature"}, number_field(0, 100, &Sampling::temperature)},
       {{"top_k"}, top_k},
@@ -276,16 +279,19 @@ constexpr RouteRow kRoutes[] = {
     {Route::llama_completion, "/completion", false, read_llama_completion},
     {Route::ollama_chat, "/api/chat", true, read_ollama},
     {Route::ollama_generate, "/api/generate", false, read_ollama},
-    {Route::ollama_options, "options", false, nullptr}};
+    {Route::ollama_options, "options", false, nullptr},
+    {Route::messages, "/v1/messages", true, read_anthropic},
+    {Route::count_tokens, "/v1/messages", true, read_anthropic}};
 
 unsigned routes_of(const std::string& name) {
-  if (name == "all") return kOpenAi | kOllama;
+  if (name == "all") return kOpenAi | kOllama | kMessages;
   if (name == "OpenAI's and /completion") return kOpenAi;
   if (name == "ollama") return kOllama;
+  unsigned routes = 0;
   for (const RouteRow& row : kRoutes) {
-    if (name == row.name) return mask(row.route);
+    if (name == row.name) routes |= mask(row.route);
   }
-  return 0;
+  return routes;
 }
 
 Sampling default_sampling(Route route) {

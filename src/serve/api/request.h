@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON bodies of OpenAI's API, llama-server and ollama, read strictly into plain structs. A
-// field that would change the answer and is not supported is refused by name, unless its value is
-// the one that changes nothing; every other field is listed in `ignored`, which the answer shows.
+// The JSON bodies of OpenAI's and Anthropic's APIs, llama-server and ollama, read strictly into
+// plain structs. A field that would change the answer and is not supported is refused by name,
+// unless its value is the one that changes nothing; every other field is listed in `ignored`, which
+// the answer shows.
 #pragma once
 
 #include <cstddef>
@@ -69,7 +70,9 @@ enum class Route : unsigned {
   llama_completion = 8,
   ollama_chat = 16,
   ollama_generate = 32,
-  ollama_options = 64
+  ollama_options = 64,
+  messages = 128,  // Anthropic's
+  count_tokens = 256
 };
 
 // How a prompt is answered.

@@ -312,6 +312,15 @@ ordered_json apply_template_reply(const Service& service, std::string_view body,
   return {{"prompt", chat_prompt(service, request, with_deadline(service, give_up)).prompt}};
 }
 
+ordered_json count_tokens_reply(const Service& service, std::string_view body,
+                                const GiveUp& give_up) {
+  const CompletionRequest request = parse_request(body, Route::count_tokens, service.limits);
+  check_model(service, request.model);
+  const auto enough = with_deadline(service, give_up);
+  const std::string prompt = chat_prompt(service, request, enough).prompt;
+  return {{"input_tokens", tokens_of_text(service, prompt, true, true, enough).size()}};
+}
+
 std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
                                   const std::vector<PreparedJob>& jobs, int answers,
                                   std::uint64_t number) {

@@ -146,6 +146,7 @@ std::vector<Completion> take_whole(const Service& service, std::vector<PendingAn
                                    const GiveUp& gone);
 
 ordered_json error_json(const ApiError& error);
+ordered_json anthropic_error_json(const ApiError& error);
 
 // Every token whose logit a request changes.
 std::vector<std::pair<Token, float>> token_biases(const TimelineModel& model,
@@ -192,7 +193,8 @@ class AnswerFormat {
 
 // Those of each dialect, and that of the request's.
 using MakeFormat = std::unique_ptr<AnswerFormat>(const AnswerFormat::Basis& basis);
-MakeFormat make_openai_format, make_llama_format, make_responses_format, make_ollama_format;
+MakeFormat make_openai_format, make_llama_format, make_responses_format, make_ollama_format,
+    make_anthropic_format;
 MakeFormat make_format;
 
 ordered_json place_json(const Ladder& ladder, const Progress& now);  // on the ladder
@@ -232,6 +234,9 @@ ordered_json props_reply(const Service& service);
 ordered_json models_reply(const Service& service);
 ordered_json apply_template_reply(const Service& service, std::string_view body,
                                   const GiveUp& give_up);
+// Anthropic's: how long the prompt of a message would be.
+ordered_json count_tokens_reply(const Service& service, std::string_view body,
+                                const GiveUp& give_up);
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots);
 
 // What ollama's clients ask before they chat.

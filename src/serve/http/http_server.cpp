@@ -356,8 +356,9 @@ std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request&
     return std::nullopt;
   }
   if (same_secret(request.get_header_value("X-Api-Key"), rules.key)) return std::nullopt;
-  return ApiError(401, "this server requires its API key: Authorization: Bearer KEY", {},
-                  "invalid_api_key");
+  return ApiError(401,
+                  "this server requires its API key: Authorization: Bearer KEY or X-Api-Key: KEY",
+                  {}, "invalid_api_key");
 }
 
 bool Body::append(const char* data, std::size_t size) {

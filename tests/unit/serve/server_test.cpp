@@ -193,6 +193,30 @@ TEST(Server, HasTheRoutesOfLlamaServerAndOllama) {
   EXPECT_TRUE(has(s.ask(get_request("/nothing")), "POST /v1/chat/completions"));
 }
 
+TEST(Server, HasAnthropicsMessages) {
+  Running s("sesame", {}, true);
+  const std::string key = "X-Api-Key: sesame\r\n";
+  const auto ask = [&](const std::string& path, const std::string& body) {
+    return s.ask(post_request(path, body, key));
+  };
+  const std::string turn = R"("messages": [{"role": "user", "content": "abc"}])";
+  const std::string whole = ask("/v1/messages?beta=true", R"({"max_tokens": 5, )" + turn + "}");
+  EXPECT_TRUE(has(whole, "200 OK") && has(whole, "\"stop_reason\":\"max_tokens\"")) << whole;
+  EXPECT_TRUE(has(ask("/v1/messages/count_tokens", "{" + turn + "}"), "{\"input_tokens\":4}"));
+  const std::string shape = R"({"type":"error","error":{"type":")";
+  const std::string missing = ask("/v1/messages", "{" + turn + "}");
+  EXPECT_TRUE(has(missing, "400 Bad Request")) << missing;
+  EXPECT_TRUE(has(missing, shape + "invalid_request_error\",\"message\":\"'max_tokens'"))
+      << missing;
+  const std::string long_turn = R"("messages": [{"role": "user", "content": ")";
+  EXPECT_TRUE(has(
+      ask("/v1/messages", R"({"max_tokens": 5, )" + long_turn + std::string(4000, 'x') + R"("}]})"),
+      "prompt is too long: 4001 tokens > 3999 maximum"));
+  const std::string stranger = s.ask(post_request("/v1/messages", "{}"));
+  EXPECT_TRUE(has(stranger, "401") && has(stranger, shape + "authentication_error")) << stranger;
+  EXPECT_TRUE(has(ask("/v1/messages/batches", "{}"), shape + "not_found_error"));
+}
+
 TEST(Server, ShowsASlotAtWork) {
   Running s;
   s.model.slow = true;
