@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::int64_t kShortPart = 32;  // tokens
 constexpr std::int64_t kEnoughTokens = 256;
-constexpr std::size_t kMostKept = 1000;  // speeds in the file
+constexpr std::int64_t kLongPart = 2048;  // in which loading and allocating do not matter
+constexpr std::size_t kMostKept = 1000;   // speeds in the file
 
 // Empty where the system has no place for it.
 std::filesystem::path speed_file() {
@@ -55,7 +56,8 @@ nlohmann::json read_kept() {
 }  // namespace
 
 void SpeedMeter::add(std::int64_t position, std::int64_t count, double seconds) {
-  if (count < kShortPart || !std::exchange(warm_, true)) return;
+  const bool warm = std::exchange(warm_, true);
+  if (count < (warm ? kShortPart : kLongPart)) return;
   const double n = double(count);
   const double x = double(position) + n / 2;
   const double y = seconds / n;

@@ -30,7 +30,7 @@ class SpeedMeter {
 
  private:
   double tokens_ = 0, x_ = 0, y_ = 0, xx_ = 0, xy_ = 0;  // sums, weighted by tokens
-  bool warm_ = false;  // the first part also loads weights and allocates
+  bool warm_ = false;  // a short first part tells how long loading takes
 };
 
 // What was kept of this model under these options on this machine.

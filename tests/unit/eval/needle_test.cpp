@@ -120,7 +120,8 @@ TEST(Needle, CountsExactlyWhatItPlanned) {
     NeedleOptions options = planted(model, {500, 1000, 1500, 2000});
     options.share = share;
     const ResultTable r = run_in_memory(model, {method(model, "none")}, documents, options);
-    EXPECT_EQ(model.computed(), r.more["tokens"].get<std::int64_t>() + 44);  // one token per answer
+    // One token per answer, and seven of the right one.
+    EXPECT_EQ(model.computed(), r.more["tokens"].get<std::int64_t>() + 44 * (1 + 7));
   }
 }
 
@@ -389,11 +390,11 @@ TEST(Needle, ResultsHaveAllKeysAndErrors) {
   const ResultTable r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
                                       {{"a#1", sentences(2000, 1)}}, options);
   const ordered_json json = to_json(r);
-  EXPECT_EQ(json.at("results").size(), 2u * 2 * (2 + 3 * 2));
+  EXPECT_EQ(json.at("results").size(), 2u * 2 * (3 + 3 * 3));
   std::string keys;
-  for (const auto& [key, value] : json.at("results").at(2).items()) keys += key + " ";
+  for (const auto& [key, value] : json.at("results").at(3).items()) keys += key + " ";
   EXPECT_EQ(keys, "task method plan scale length depth metric value stderr n ");
-  EXPECT_EQ(json.at("comparisons").size(), 2u);
+  EXPECT_EQ(json.at("comparisons").size(), 4u);
   EXPECT_EQ(json.at("ties").size(), 4u);
   // 4 of 12 are out of sight at 1000: the sample's binomial error.
   const Estimate all = row_at(r, 0, 1, "contains").estimate;

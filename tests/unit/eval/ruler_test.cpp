@@ -199,7 +199,7 @@ TEST(SampleRun, ReaderFindsAllNeedlesAndPrefixesAreShared) {
   Progress silent;
   const ResultTable results = run_samples(model, methods, suite, {}, memory, silent);
   for (const ResultRow& s : results.rows) {
-    EXPECT_EQ(s.estimate.value, 1) << s.task;
+    if (s.metric != kAnswerLoss) EXPECT_EQ(s.estimate.value, 1) << s.task;
     EXPECT_EQ(s.estimate.n, s.task == "ruler" ? 8u * 12 : 12u);
   }
   const ordered_json& summary = results.more.at("ruler");
