@@ -39,7 +39,13 @@ class NeedleUnits : public UnitWork {
                   cost_of(trees_[s], methods_[m]),
                   cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
                   where(s, m)};
-        unit.answers = std::int64_t(options_.lengths.size() * options_.depths.size()) * room();
+        const auto lengths = std::int64_t(options_.lengths.size());
+        const auto depths = std::int64_t(options_.depths.size());
+        unit.answers = lengths * depths * room();
+        if (options_.together) {  // each text has room for one question
+          const auto& question = trees_[s].branches.front().needle.question;
+          unit.answers += lengths * (depths - 1) * std::int64_t(question.size());
+        }
         return unit;
       });
     }
