@@ -136,8 +136,11 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   }
   if (!below.empty()) return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
   if (!rest.empty()) {
-    return make(cat("unexpected argument '", rest.front(), "'"),
-                list_hint(*verb, arguments, rest.front()));
+    std::string hint = list_hint(*verb, arguments, rest.front());
+    if (hint.empty() && verb->get_option_no_throw("--prompt") != nullptr) {
+      hint = cat("give a prompt as -p ", shell_word(rest.front()), "; ");
+    }
+    return make(cat("unexpected argument '", rest.front(), "'"), hint);
   }
   return make(e.what(), "");
 }

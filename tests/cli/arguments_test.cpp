@@ -147,6 +147,10 @@ TEST(Arguments, FlagNamesOfOtherProgramsAreAccepted) {
   }
 }
 
+TEST(Arguments, APromptWithoutItsFlagIsNamed) {
+  expect_run("run m.gguf 'Why so?'", 2, {"unexpected argument", "-p 'Why so?'"});
+}
+
 TEST(Arguments, ScalingFlagsOfLlamaCppAndVllm) {
   const std::string geometry = "plan --rotary-dim 64 --rope-freq-base 1e4 --json ";
   const auto same = [&](const std::string& theirs, const std::string& ours) {
