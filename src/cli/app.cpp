@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -91,6 +92,21 @@ std::string list_hint(const CLI::App& verb, const std::vector<std::string>& argu
              o->get_type_name() == "FILE" ? ", or give a folder; " : "; ");
 }
 
+// "Could not convert: --scale = abc" as a sentence.
+std::string conversion_text(const CLI::App& verb, const std::string& what) {
+  const std::size_t flag = what.find(": ");
+  const std::size_t value = what.find(" = ");
+  if (flag == std::string::npos || value == std::string::npos) return what;
+  const std::string name = what.substr(flag + 2, value - flag - 2);
+  const std::string text = cat("'", what.substr(value + 3), "'");
+  const CLI::Option* o = verb.get_option_no_throw(name);
+  if (o != nullptr && o->get_items_expected_max() == 0) return cat(name, " takes no value: ", text);
+  const std::optional<double> number = parse_double(what.substr(value + 3));
+  if (!number) return cat(name, " takes a number, not ", text);
+  if (*number == std::floor(*number)) return cat(text, " is out of the range of ", name);
+  return cat(name, " takes a whole number, not ", text);
+}
+
 // What was typed wrong, and what to type instead.
 Error usage_error(const CLI::App& app, const CLI::ParseError& e,
                   const std::vector<std::string>& arguments) {
@@ -104,6 +120,9 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr ||
                        dynamic_cast<const CLI::RequiredError*>(&e) != nullptr;
   const std::vector<std::string> rest = app.remaining(true);
+  if (dynamic_cast<const CLI::ConversionError*>(&e) != nullptr) {
+    return make(conversion_text(*verb, e.what()), "");
+  }
   if (!unknown) return make(e.what(), "");
   for (const std::string& word : rest) {
     if (word.size() < 2 || word[0] != '-') continue;
@@ -117,8 +136,11 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   }
   if (!below.empty()) return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
   if (!rest.empty()) {
-    return make(cat("unexpected argument '", rest.front(), "'"),
-                list_hint(*verb, arguments, rest.front()));
+    std::string hint = list_hint(*verb, arguments, rest.front());
+    if (hint.empty() && verb->get_option_no_throw("--prompt") != nullptr) {
+      hint = cat("give a prompt as -p ", shell_word(rest.front()), "; ");
+    }
+    return make(cat("unexpected argument '", rest.front(), "'"), hint);
   }
   return make(e.what(), "");
 }
@@ -245,12 +267,17 @@ int run(int argc, char** argv) {
       "  mrrope plan model.gguf --method pro --ctx 128k -o plan.json\n"
       "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --method yarn,pro "
       "--scale 16\n"
+      "What the words mean: mrrope help words. Parameters of methods: mrrope help parameters.\n"
       "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
       "  5 out of memory, 6 goal not met, 130 interrupted.");
 
   try {
     if (const std::string list = preset_list(arguments); !list.empty()) {
       std::cout << list;
+      return 0;
+    }
+    if (!arguments.empty() && arguments[0] == "help") {
+      std::cout << help_on(app, {arguments.begin() + 1, arguments.end()});
       return 0;
     }
     arguments = with_preset(app, arguments);

@@ -52,6 +52,9 @@ void add_demo(CLI::App& app);
 // -h shows the daily flags, --help all of them in groups. At most 100 columns.
 enum class Detail { daily, all };
 std::string help_text(const CLI::App& app, Detail detail);
+// mrrope help: all flags of the verb that the words name, what words mean ("words"), or the
+// parameters of methods ("parameters"). Throws Error (usage).
+std::string help_on(const CLI::App& app, const std::vector<std::string>& words);
 
 // "mrrope eval ppl", and the same without "mrrope".
 std::string path_of(const CLI::App& verb);

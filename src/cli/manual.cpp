@@ -2,6 +2,7 @@
 // The texts made from the option table: help, the man page, the reference in Markdown and the shell
 // completions.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/text.h"
@@ -10,7 +11,9 @@
 #include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
+#include "mrrope/error.h"
 #include "mrrope/version.h"
+#include "report/page/html_page.h"
 
 // Part of the program: CMake turns cli/completion.bash into a string (mrrope_embed).
 namespace mrrope::embedded {
@@ -433,6 +436,28 @@ std::string help_text(const CLI::App& app, Detail detail) {
   if (!app.get_footer().empty()) out += "\n" + app.get_footer() + "\n";
   if (hidden) out += "All flags: --help\n";
   return out;
+}
+
+std::string help_on(const CLI::App& app, const std::vector<std::string>& words) {
+  const std::string asked = joined(words, " ");
+  std::string out;
+  if (asked == "words") {
+    for (const auto& term : nlohmann::json::parse(embedded::terms_json)) {
+      out += row(term.at("term"), term.at("meaning"));
+    }
+    return out;
+  }
+  if (asked == "parameters") {
+    for (const ParameterInfo& p : parameters()) {
+      out += row(cat(p.name, "=", p.placeholder), std::string(p.help));
+    }
+    return out + "\nExample: --method 'far:pi(near=L/8,headroom=1.25)'\n";
+  }
+  const CLI::App& verb = verb_of(app, words);
+  refuse_if(verb_words(verb) != asked, cat("there is no verb '", asked, "'"),
+            cat(did_you_mean(words.empty() ? "" : words.back(), verb_names(verb)),
+                "type: mrrope help, mrrope help words or mrrope help parameters"));
+  return help_text(verb, Detail::all);
 }
 
 const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words) {

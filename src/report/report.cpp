@@ -21,6 +21,7 @@ namespace {
 bool is_of(const RunRecord& r, const std::string& kind) {
   const bool by_search = !r.search.is_null();
   const bool with_verdict = !r.table.verdicts.empty();
+  if (kind == "words") return false;  // of the command alone: mrrope help words
   if (kind == "search") return by_search;
   if (kind == "verdict") return with_verdict;
   if (kind == "perplexity") return with_verdict || by_search;

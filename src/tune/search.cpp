@@ -415,7 +415,7 @@ TextRow row(const Trial& t, const std::string& mark) {
 
 }  // namespace
 
-SearchSet make_search_set(const TimelineModel& model, const Space& space,
+SearchSet make_search_set(const Tokenizer& model, const Space& space,
                           const std::vector<eval::Document>& documents,
                           const SearchOptions& options) {
   SearchSet set;

@@ -109,7 +109,7 @@ struct SearchSet {
   std::vector<SearchText> halves;  // read under the same parameters at their length; may be empty
   std::int64_t pass = 0;           // tokens of one pass
 };
-SearchSet make_search_set(const TimelineModel& model, const Space& space,
+SearchSet make_search_set(const Tokenizer& model, const Space& space,
                           const std::vector<eval::Document>& documents,
                           const SearchOptions& options);
 

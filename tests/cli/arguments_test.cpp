@@ -141,6 +141,64 @@ TEST(Arguments, FlagNamesOfOtherProgramsAreAccepted) {
                             "--max-new-tokens 3", "-fa off", "-ub 64"}) {
     expect_run("generate -p Hi " + kAbsent + " " + flags, 1, {kCannotOpen});
   }
+  for (const char* typed : {"run ", "show ", "generate -cnv ", "chat --conversation -sys Hi ",
+                            "generate -p Hi -no-cnv "}) {
+    expect_run(typed + kAbsent, 1, {kCannotOpen});
+  }
+}
+
+TEST(Arguments, APromptWithoutItsFlagIsNamed) {
+  expect_run("run m.gguf 'Why so?'", 2, {"unexpected argument", "-p 'Why so?'"});
+}
+
+TEST(Arguments, ScalingFlagsOfLlamaCppAndVllm) {
+  const std::string geometry = "plan --rotary-dim 64 --rope-freq-base 1e4 --json ";
+  const auto same = [&](const std::string& theirs, const std::string& ours) {
+    const CommandResult r = expect_run(geometry + theirs);
+    EXPECT_EQ(r.out, run_command(geometry + ours).out) << theirs;
+  };
+  same("--yarn-orig-ctx 4k --rope-scaling linear --rope-scale 2",
+       "--train-ctx 4k --method pi --scale 2");
+  same(
+      "--yarn-orig-ctx 4k --rope-scaling=yarn --rope-scale 4 --yarn-beta-fast 16 "
+      "--yarn-beta-slow 2",
+      "--train-ctx 4k --method 'yarn(beta_fast=16,beta_slow=2)' --scale 4");
+  expect_run("serve m.gguf --rope-scaling '{\"rope_type\":\"yarn\",\"factor\":4.0}'", 2,
+             {"--method yarn --scale 4"});
+  expect_run("generate m.gguf --yarn-attn-factor 1", 2, {"--method 'yarn(attn_coef=0.1)'"});
+  expect_run("generate m.gguf --yarn-ext-factor=1", 2, {"--method yarn or --method pi"});
+}
+
+TEST(Arguments, HelpIsAVerbToo) {
+  EXPECT_EQ(expect_run("help").out, run_command("--help").out);
+  EXPECT_EQ(expect_run("help eval ppl").out, run_command("eval ppl --help").out);
+  expect_run("help nosuch", 2, {"there is no verb 'nosuch'", "mrrope help words"});
+  expect_run("help eval ppx", 2, {"did you mean ppl?"});
+  EXPECT_TRUE(contains(expect_run("help parameters").out, "at least 256; beyond 4 windows 1/4"));
+}
+
+// docs/glossary.md and mrrope help words have one source.
+TEST(Arguments, TheGlossaryHasEveryWord) {
+  const std::string root = MRROPE_GOLDEN_DIR "/../..";
+  const std::string page = read_file(root + "/docs/glossary.md");
+  const std::string printed = expect_run("help words").out;
+  const json terms = json::parse(read_file(root + "/src/report/page/terms.json"));
+  EXPECT_GT(terms.size(), 20u);
+  for (const json& row : terms) {
+    const auto term = row["term"].get<std::string>();
+    EXPECT_TRUE(contains(printed, "\n  " + term) || printed.starts_with("  " + term)) << term;
+    EXPECT_TRUE(contains(page, cat("| ", term, " | ", row["meaning"].get<std::string>(), " |\n")))
+        << term;
+  }
+  EXPECT_EQ(std::count(page.begin(), page.end(), '\n'), std::int64_t(terms.size()) + 6);
+}
+
+TEST(Arguments, ANumberThatIsNoneIsNamed) {
+  expect_run("plan m.gguf --scale abc", 2, {"--scale takes a number, not 'abc'"});
+  expect_run("generate m.gguf -t 1.5", 2, {"--threads takes a whole number, not '1.5'"});
+  expect_run("generate m.gguf -t 99999999999", 2,
+             {"'99999999999' is out of the range of --threads"});
+  expect_run("eval needle m.gguf --depths 0,x", 2, {"--depths takes a number"});
 }
 
 TEST(Arguments, EveryVerbShowsItsOwnExamples) {

@@ -162,6 +162,22 @@ TEST_F(ChecksFirst, TheDemoNamesATextThatIsTooShort) {
   EXPECT_TRUE(contains(r.err, "tokens, and 2048 are needed")) << r.err;
 }
 
+// What a run would cost is known without the weights, of which this file lacks one.
+TEST_F(ChecksFirst, DryRunsNeedNoWeights) {
+  const std::string texts = " --text " MRROPE_GOLDEN_DIR "/../../data/texts";
+  for (const std::string& task :
+       {"eval ppl" + texts, "eval needle --form planted" + texts,
+        std::string("eval ruler --tasks vt"), "tune --form planted --documents 1,1" + texts}) {
+    const CommandResult r = run(task + " " + model() + " --ctx 2k --dry-run");
+    EXPECT_EQ(r.exit_code, 0) << task << "\n" << r.err;
+    EXPECT_TRUE(contains(r.out, "KV cache")) << r.out;
+  }
+  const CommandResult much =
+      run("eval ppl " + model() + " --ctx 512m --method pro --dry-run" + texts);
+  EXPECT_EQ(much.exit_code, 1) << much.err;
+  EXPECT_TRUE(contains(much.err, "does not fit")) << much.err;
+}
+
 // An empty folder is no text either.
 TEST_F(ChecksFirst, EmptyFolders) {
   std::filesystem::create_directories(folder_ / "empty");

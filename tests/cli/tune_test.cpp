@@ -37,8 +37,7 @@ TEST_F(TuneCommand, DryRunPrintsTheCost) {
   EXPECT_TRUE(contains(whole.out, "proof: 2 documents")) << whole.out;
   EXPECT_TRUE(contains(whole.out, "time not known yet")) << whole.out;
   const std::string kept = "XDG_CACHE_HOME=" + folder_.file("cache");
-  expect_run("eval ppl " + kModel + " -t 1 --method none --ctx 1k --documents 3 --kl-positions 0",
-             0, {}, kept);
+  run_command("inspect " + kModel + " --time -t 1", kept);
   EXPECT_TRUE(contains(run_command(line("--dry-run", "256", kModel), kept).out, " to search, "));
   const CommandResult search = tune("--dry-run --proof off");
   EXPECT_FALSE(contains(search.out, "proof")) << search.out;

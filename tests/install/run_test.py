@@ -51,6 +51,12 @@ class Run(unittest.TestCase):
         _, err = process.communicate(timeout=60)
         return process.returncode, err
 
+    def test_says_how_much_there_is_to_build(self):
+        self.write("tools/ninja", 'case "$*" in *-n*) echo "[1/2] one"; echo "[2/2] two" ;; esac')
+        out, err = self.start("--version").communicate(timeout=60)
+        self.assertIn("building build/release: 2 steps\n", err)
+        self.assertTrue(out.startswith("mrrope "), out)
+
     def test_a_crash_says_which_signal_and_what_to_type(self):
         for name in ("ILL", "SEGV", "ABRT", "BUS", "FPE"):
             with self.subTest(name):

@@ -131,7 +131,8 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
 
 void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
-  add_extension(task, flags.extension);
+  add_extension(task, flags.extension, "none, yarn, pro, auto (far:pi beyond the window)",
+                "the longest of --lengths");
   add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k");
 }
 
@@ -162,6 +163,10 @@ OpenModel open_model(EvalJob& job) {
   for (const eval::MethodUnderTest& m : job.methods) {
     if (m.ladder) ladders.push_back(&*m.ladder);
   }
+  if (!job.served() && job.dry_run) {
+    engine::check_before_loading(job.model, ladders, job.places);
+    return {nullptr, nullptr, engine::open_vocabulary(job.model), job.ctx};
+  }
   if (!job.served()) {
     OpenModel model{engine::open_checked(job.model, job.engine, ladders, job.places), nullptr};
     for (auto& [index, choice] : job.automatic) {
@@ -189,6 +194,7 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
     note(cat("the cost is that of a new run: what ", flags.out, " has already is not run again"));
   }
   EvalJob job;
+  job.dry_run = flags.dry_run;
   job.places.folders = {flags.out};
   if (!flags.remote.url.empty()) {
     check_served(flags);
@@ -227,13 +233,12 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
     job.methods.push_back({c.name, ladder});
   }
   eval::check_names(job.methods);
-  if (flags.dry_run) note("loading the model, to count tokens and to time it");
   return job;
 }
 
 void print_local_cost(const EvalJob& job, const eval::Target& target,
                       const std::vector<std::int64_t>& passes, const char* ending) {
-  if (target.timelines() == nullptr) return;
+  if (target.prompts() != nullptr) return;
   print_memory(job.model, job.engine);
   std::cout << engine::time_text(engine::kept_speed(job.model, job.engine), passes, ending)
             << "\nfor less, give fewer --method, --lengths, --documents or --samples\n";

@@ -205,16 +205,17 @@ std::vector<std::string> method_names() {
   return names;
 }
 
-void add_extension(CLI::App& verb, ExtensionFlags& flags) {
+void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& without_method,
+                   const std::string& without_ctx) {
   verb.add_option("--method", flags.methods,
                   cat("Methods: ", joined(method_names(), ", "),
                       "; elastic:NAME and far:NAME grow with the sequence; parameters as in "
-                      "'pro(low=5,headroom=1.25)'; auto, the default, is none inside the window "
-                      "and far:pi beyond"))
+                      "'pro(low=5,headroom=1.25)'; without it ",
+                      without_method))
       ->type_name("NAME,...");  // their notation has commas of its own
   add_value(verb, "--scale", flags.scale, "S", "Extend the window by this factor");
   add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
-            "Context length to reach in tokens, e.g. 32768 or 128k");
+            cat("Tokens of context, e.g. 128k; without it ", without_ctx));
   for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
     const ParameterInfo& p = parameters()[i];
     verb.add_option(flag_name(p), flags.parameters[i])

@@ -93,8 +93,11 @@ struct ExtensionFlags {
   std::vector<std::string> plan_files;
 };
 std::vector<std::string> method_names();
-// The short forms are not listed: they work with a note, for one version.
-void add_extension(CLI::App& verb, ExtensionFlags& flags);
+// without_method, without_ctx: what happens where the flag is not given, for the help. The short
+// forms are not listed: they work with a note, for one version.
+void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& without_method,
+                   const std::string& without_ctx);
+inline constexpr const char* kWithoutMethod = "auto: none inside the window, far:pi beyond";
 
 // --json and --format, which is one of these: "text,json,csv".
 void add_format(CLI::App& verb, std::string& format, const char* formats);
@@ -186,6 +189,7 @@ struct EvalJob {
   std::map<std::size_t, LadderChoice> automatic;  // which of the methods are auto
   engine::Places places;                          // a task adds what it reads
   engine::RemoteOptions remote;
+  bool dry_run = false;  // the cost is asked for: the vocabulary is enough
   bool served() const noexcept { return !remote.url.empty(); }
 };
 
@@ -196,11 +200,16 @@ using DefaultLengths =
 std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx);
 EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengths);
 
-// The local engine, or the endpoint.
+// The local engine, the endpoint, or of a dry run the vocabulary and the context.
 struct OpenModel {
   std::unique_ptr<TimelineModel> local;
   std::unique_ptr<PromptModel> served;
-  eval::Target target() const { return served ? eval::Target(*served) : eval::Target(*local); }
+  std::unique_ptr<Tokenizer> vocabulary{};
+  std::int64_t context = 0;
+  eval::Target target() const {
+    if (vocabulary) return {*vocabulary, context};
+    return served ? eval::Target(*served) : eval::Target(*local);
+  }
 };
 // Checks everything that needs no model first. Where this model cannot run auto, what takes its
 // place is measured, as generate and serve would use it.

@@ -95,12 +95,16 @@ struct Spelling {
   bool former = false;
 };
 
+const nlohmann::json& spellings_file() {
+  static const auto file = nlohmann::json::parse(embedded::spellings_json);
+  return file;
+}
+
 const std::vector<Spelling>& other_spellings() {
   static const std::vector<Spelling> all = [] {
-    const auto file = nlohmann::json::parse(embedded::spellings_json);
     std::vector<Spelling> rows;
     for (const char* kind : {"others", "former"}) {
-      for (const nlohmann::json& row : file.at(kind)) {
+      for (const nlohmann::json& row : spellings_file().at(kind)) {
         rows.push_back({row[0], row[1], row[2], kind == std::string("former")});
       }
     }
@@ -131,6 +135,9 @@ std::vector<std::string> with_current_flags(const std::string& verb,
       break;
     }
     if (found == nullptr) {
+      for (const nlohmann::json& row : spellings_file().at("refused")) {
+        if (row[0] == flag) refuse(row[1].get<std::string>(), row[2].get<std::string>());
+      }
       out.push_back(arguments[i]);
       continue;
     }
@@ -157,9 +164,12 @@ const std::vector<Preset>& presets() {
   return all;
 }
 
-std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std::string>& arguments,
+std::vector<std::string> with_preset(const CLI::App& app, std::vector<std::string> arguments,
                                      const std::vector<Preset>& known) {
   in_use = nullptr;
+  for (const nlohmann::json& row : spellings_file().at("verbs")) {
+    if (!arguments.empty() && row[0] == arguments[0]) arguments[0] = row[1];
+  }
   std::vector<std::string> typed;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];

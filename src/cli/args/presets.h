@@ -28,7 +28,7 @@ const std::vector<Preset>& presets();
 // The arguments in the spelling of --help, with --preset NAME replaced; `app` knows the verbs.
 // Throws Error (usage) if there is no such preset or another verb was typed. Remembers the preset,
 // one of `known`, for preset_table().
-std::vector<std::string> with_preset(const CLI::App& app, const std::vector<std::string>& arguments,
+std::vector<std::string> with_preset(const CLI::App& app, std::vector<std::string> arguments,
                                      const std::vector<Preset>& known = presets());
 
 // The preset of this command, or nullptr.

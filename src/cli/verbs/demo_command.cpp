@@ -12,6 +12,7 @@
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
+#include "engine/run/speed.h"
 #include "eval/results/result_table.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
@@ -24,6 +25,8 @@ namespace mrrope::cli {
 namespace {
 
 constexpr int kContinuation = 60;        // tokens
+constexpr std::int64_t kWriting = 8;     // a token takes as long to write as so many to read
+constexpr std::size_t kBatch = 512;      // tokens between two steps of the progress bar
 constexpr std::size_t kTexts = 4;        // of which the perplexity is measured
 constexpr std::size_t kPromptEnd = 240;  // characters of the prompt that are shown
 
@@ -63,20 +66,30 @@ std::string indented(const std::string& text) {
   return out;
 }
 
-std::string continuation(TimelineModel& model, const Ladder& ladder,
-                         std::span<const Token> prompt) {
-  model.use(ladder);
+std::string continuation(TimelineModel& model, const eval::MethodUnderTest& method,
+                         std::span<const Token> prompt, eval::Progress& progress) {
+  progress.label(cat(method.name, " continues a text"));
+  model.use(*method.ladder);
   const auto timeline = model.timeline();
-  timeline->append(prompt);
+  for (std::size_t at = 0; at < prompt.size();) {
+    const auto part = prompt.subspan(at, std::min(prompt.size() - at, kBatch));
+    timeline->append(part);
+    progress.advance(std::int64_t(part.size()));
+    at += part.size();
+  }
   GenerateOptions options;
   options.max_tokens = kContinuation;
+  options.on_text = [&](std::string_view) {
+    progress.advance(kWriting);
+    return true;
+  };
   return timeline->generate(options).text;
 }
 
 // The same prompt of twice the window, continued by both.
 std::string side_by_side(TimelineModel& model, const eval::Document& document,
                          const eval::MethodUnderTest& untouched,
-                         const eval::MethodUnderTest& extended) {
+                         const eval::MethodUnderTest& extended, eval::Progress& progress) {
   const std::vector<Token> tokens = model.tokenize(document.text, true, false);
   const auto length = std::size_t(2 * model.facts().geometry.train_length);
   const std::string name = document.id.substr(0, document.id.find('#'));
@@ -89,11 +102,14 @@ std::string side_by_side(TimelineModel& model, const eval::Document& document,
   const auto rest = std::span(tokens).subspan(
       length, std::min<std::size_t>(kContinuation, tokens.size() - length));
   const std::string text = model.detokenize(prompt);
+  progress.label("a text continued");
+  progress.start(2 * (std::int64_t(length) + kContinuation * kWriting));
+  const std::string without = continuation(model, untouched, prompt, progress);
+  const std::string with = continuation(model, extended, prompt, progress);
+  progress.finish();
   return cat("The first ", length, " tokens of ", name, ", continued by both. They end:\n",
              indented(text.substr(text.size() - std::min(text.size(), kPromptEnd))),
-             "none continues:\n", indented(continuation(model, *untouched.ladder, prompt)),
-             extended.name, " continues:\n",
-             indented(continuation(model, *extended.ladder, prompt)),
+             "none continues:\n", indented(without), extended.name, " continues:\n", indented(with),
              "The text itself continues:\n", indented(model.detokenize(rest)));
 }
 
@@ -112,41 +128,55 @@ void run_demo(const DemoFlags& flags) {
   engine.threads = flags.threads;
   engine.timelines = 8;
   const std::string texts_folder = (home / "data" / "texts").string();
-  const auto model = engine::open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
-  const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   std::cout << "MrRoPE Tiny was trained on texts of " << window << " tokens. It now reads up to "
             << ctx
             << ",\nas it is (none) and extended without training (auto: " << methods.back().name
-            << ").\n\n"
-            << side_by_side(*model, set.documents.back(), methods.front(), methods.back()) << "\n"
+            << "):\na text continued by both, perplexity by length, and needles to find again.\n"
             << std::flush;
-
-  catch_interrupts();
-  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-  const eval::RunInfo info{command_line(), model_digest(facts.files), 1};
-  eval::RunFolder folder(flags.out + "/ppl", info);
-  eval::PerplexityOptions options;
+  const auto model = engine::open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
+  const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   // Reading 8 times the window takes four times as long as half of it.
   const std::int64_t longest = flags.full ? ctx : ctx / 2;
-  for (std::int64_t n = window / 2; n <= longest; n *= 2) options.lengths.push_back(n);
   const auto texts =
       std::span(set.documents)
           .first(flags.full ? set.documents.size() : std::min(kTexts, set.documents.size()));
-  const eval::ResultTable results =
-      run_perplexity(*model, methods, {texts.begin(), texts.end()}, options, folder, progress);
-  std::cout << to_text(results, results.tables.front()) << difference_text(results) << "\n"
-            << std::flush;
-
+  std::vector<eval::MethodUnderTest> seekers = {methods.front()};
+  for (const char* name : {"yarn", "pro"}) seekers.push_back(under(facts.geometry, name, ctx));
+  seekers.push_back(methods.back());
   eval::NeedleOptions needles;
   needles.lengths = {window, ctx};
   needles.depths = {10, 30, 50, 70, 90};
   needles.samples = flags.full ? 4 : 1;
   needles.together = true;
   needles.form = eval::make_form(*model, "planted", std::nullopt, 0);
+  std::vector<std::int64_t> passes(2, 2 * window + kContinuation * kWriting);
+  passes.insert(passes.end(), methods.size() * texts.size(), longest);
+  for (const std::int64_t length : needles.lengths) {
+    const auto answers = std::int64_t(needles.depths.size()) * needles.form.answer_tokens;
+    passes.insert(passes.end(), seekers.size() * needles.samples, length + answers * kWriting);
+  }
+  std::cout << "That takes "
+            << engine::time_text(engine::measure_speed(*model, engine), passes, " here") << ".\n\n"
+            << std::flush;
+
+  catch_interrupts();
+  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
+  progress.at_once();
+  std::cout << side_by_side(*model, set.documents.back(), methods.front(), methods.back(), progress)
+            << "\n"
+            << std::flush;
+  const eval::RunInfo info{command_line(), model_digest(facts.files), 1};
+  eval::RunFolder folder(flags.out + "/ppl", info);
+  eval::PerplexityOptions options;
+  for (std::int64_t n = window / 2; n <= longest; n *= 2) options.lengths.push_back(n);
+  progress.label("perplexity");
+  const eval::ResultTable results =
+      run_perplexity(*model, methods, {texts.begin(), texts.end()}, options, folder, progress);
+  std::cout << to_text(results, results.tables.front()) << difference_text(results) << "\n"
+            << std::flush;
+
   eval::RunFolder needle_folder(flags.out + "/needle", info);
-  std::vector<eval::MethodUnderTest> seekers = {methods.front()};
-  for (const char* name : {"yarn", "pro"}) seekers.push_back(under(facts.geometry, name, ctx));
-  seekers.push_back(methods.back());
+  progress.label("needles");
   const eval::ResultTable found =
       run_needle(*model, seekers, set.documents, needles, needle_folder, progress);
   std::cout << to_text(found, {"Needles found, in percent: five sentences hidden in a text, each "
@@ -158,9 +188,10 @@ void run_demo(const DemoFlags& flags) {
   const char* run = std::getenv("MRROPE_COMMAND");  // ./run sets it
   const std::string command = run && *run ? run : "mrrope";
   std::cout << "Charts and tables: " << flags.out << "/report.html (open it in a browser)\n\n"
-            << "Next, with your own model:\n  " << command
-            << " inspect YOUR-MODEL.gguf --ctx 32k\n  " << command
-            << " eval ppl YOUR-MODEL.gguf --ctx 32k --text YOUR-TEXTS -o run1\n";
+            << "Next, what a model is and what a longer context takes (mrrope models lists those "
+               "that you have):\n  "
+            << command << " inspect " << shell_word(facts.path.string()) << " --ctx "
+            << length_text(ctx) << "\n";
 }
 
 }  // namespace

@@ -391,7 +391,8 @@ void add_export(CLI::App& app) {
       run_export);
   flags.verb = &verb;
   add_subject(verb, flags.subject);
-  add_extension(verb, flags.extension);
+  add_extension(verb, flags.extension, "pro, or ntk where pro cannot extend the model",
+                "--scale says how far");
   add_value(verb, "--to", flags.targets, "WHAT",
             "gguf, hf (a Hugging Face folder for transformers v5; hf-v4 for v4, hf-mrrope for vLLM "
             "with the plugin of the wheel) or commands")

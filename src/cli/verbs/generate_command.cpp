@@ -113,7 +113,7 @@ void print_cost(const Model& facts, const engine::LocalOptions& engine, const st
   print_memory(facts, engine);
   std::int64_t tokens = engine.context;
   if (!prompt.empty()) {
-    tokens = std::int64_t(engine::open_vocabulary(facts.path)->tokenize(prompt, true, true).size());
+    tokens = std::int64_t(engine::open_vocabulary(facts)->tokenize(prompt, true, true).size());
   }
   std::cout << (prompt.empty() ? "up to " : "") << tokens << " tokens to read, up to "
             << flags.generate.max_tokens << " to write\n"
@@ -198,9 +198,9 @@ void run_generate(GenerateFlags flags) {
 }
 
 // What generate and chat share.
-void add_flags(CLI::App& verb, GenerateFlags& flags) {
+void add_flags(CLI::App& verb, GenerateFlags& flags, const char* without_ctx) {
   add_subject(verb, flags.subject);
-  add_extension(verb, flags.extension);
+  add_extension(verb, flags.extension, kWithoutMethod, without_ctx);
   add_value(verb, "-p,--prompt", flags.prompt, "TEXT",
             "Text to continue, or the first message of a chat");
   add_value(verb, "-f,--text", flags.file, "FILE",
@@ -236,7 +236,7 @@ void add_flags(CLI::App& verb, GenerateFlags& flags) {
 void add_generate(CLI::App& app) {
   const auto [verb, flags] = add_verb<GenerateFlags>(
       app, "generate", "Generate text with a model under a plan", run_generate);
-  add_flags(verb, flags);
+  add_flags(verb, flags, "the window, or --scale windows");
   auto* chat = verb.add_flag("--chat", flags.chat, "Chat, with the model's own template");
   add_value(verb, "--system", flags.system, "TEXT", "With --chat: the system message")->needs(chat);
   verb.footer(
@@ -253,7 +253,7 @@ void add_chat(CLI::App& app) {
       add_verb<GenerateFlags>(app, "chat", "Chat with a model in the terminal", run_generate);
   flags.chat = flags.room_to_chat = true;
   flags.generate.max_tokens = 1024;
-  add_flags(verb, flags);
+  add_flags(verb, flags, "4 windows, or what memory allows");
   add_value(verb, "--system", flags.system, "TEXT", "The system message");
   verb.footer(
       "Examples:\n"

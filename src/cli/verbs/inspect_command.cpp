@@ -193,9 +193,10 @@ void add_inspect(CLI::App& app) {
       app, "inspect", "Show what a model is and what a longer context takes", run_inspect);
   add_subject(verb, flags.subject);
   add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
-            "Context length to reach in tokens, e.g. 32768 or 128k");
+            "Tokens of context, e.g. 128k; without it the window");
   verb.add_flag("--time", flags.time,
                 "Load the model and measure how fast it reads; later calls remember");
+  add_engine(verb, flags.engine);  // another number of threads is another speed
   verb.add_flag("--json", flags.json, "Print JSON");
   verb.footer(
       "Examples:\n"

@@ -226,7 +226,7 @@ void add_plan(CLI::App& app) {
   const auto [verb, flags] = add_verb<PlanFlags>(
       app, "plan", "Show or write the numbers of an extension, pair by pair", run_plan);
   add_subject(verb, flags.subject, Takes::model_or_geometry);
-  add_extension(verb, flags.extension);
+  add_extension(verb, flags.extension, "only plans of --plan", "--scale says how far");
   add_format(verb, flags.format, "text,json,csv");
   verb.add_flag("--diff", flags.diff, "Compare two plans pair by pair")
       ->excludes(verb.get_option("--json"))

@@ -166,7 +166,7 @@ void add_serve(CLI::App& app) {
       add_verb<ServeFlags>(app, "serve", "Serve a model over OpenAI's API", run_serve);
   flags.engine.unified = false;
   add_subject(verb, flags.subject);
-  add_extension(verb, flags.extension);
+  add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
   add_default(verb, "--host", flags.server.host, "ADDRESS", "Address to listen on");
   add_default(verb, "--port", flags.server.port, "PORT", "Port to listen on; 0: any free port")
       ->check(CLI::Range(0, 65535));

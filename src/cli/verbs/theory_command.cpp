@@ -337,7 +337,8 @@ Verb<TheoryFlags> add_plan_figure(CLI::App& theory, const char* name, const char
                                   const std::string& examples) {
   const Verb<TheoryFlags> added = add_figure(theory, name, about, run, examples);
   add_subject(added.app, added.flags.subject, Takes::model_or_geometry);
-  add_extension(added.app, added.flags.extension);
+  add_extension(added.app, added.flags.extension, "those of the paper",
+                "--scale, or that of the paper");
   return added;
 }
 
@@ -361,8 +362,8 @@ void add_estimate(CLI::App& theory) {
                  run_estimate, "  mrrope theory estimate llama2 --bases 1e4,5e5 -o estimate.svg");
   add_subject(verb, flags.subject, Takes::model_or_geometry);
   add_value(verb, "--bases", flags.bases, "B,...", "Bases to compare");
-  add_value(verb, "--length", flags.length, "LENGTH",
-            "Positions from 0 to this one (default: 4 windows)");
+  add_value(verb, "-c,--ctx,--length", flags.length, "LENGTH",
+            "Positions from 0 to this one; without it 4 windows");
 }
 
 void add_bound(CLI::App& theory) {

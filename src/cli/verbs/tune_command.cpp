@@ -119,24 +119,30 @@ void run_tune(const TuneFlags& flags) {
   engine.context = space.ctx;
   engine.timelines = 3;
   const fs::path home = fs::path(flags.out).replace_extension(".tune");
-  if (flags.dry_run) note("loading the model, to count tokens and to time it");
   for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
   // The search's folder may make the parents of the plan file.
-  const auto model = engine::open_checked(facts, engine, {},
-                                          {texts, {home.string(), folder_of(flags.out).string()}});
+  const engine::Places places{texts, {home.string(), folder_of(flags.out).string()}};
+  std::unique_ptr<TimelineModel> model;
+  std::unique_ptr<Tokenizer> vocabulary;  // its cost needs no weights
+  if (flags.dry_run) {
+    engine::check_before_loading(facts, {}, places);
+    vocabulary = engine::open_vocabulary(facts);
+  } else {
+    model = engine::open_checked(facts, engine, {}, places);
+  }
+  const Tokenizer& tokenizer = model ? *model : *vocabulary;
   const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
   for (const std::string& line : read.notes()) note(line);
   const tune::Split split =
-      tune::split_documents(*model, read.documents, space.ctx, flags.documents_used[0],
+      tune::split_documents(tokenizer, read.documents, space.ctx, flags.documents_used[0],
                             flags.documents_used[1], flags.search.seed);
   tune::SearchOptions options = flags.search;
   options.weight = weight;
-  options.form = eval::make_form(*model, flags.form, std::nullopt, 0);
-  const tune::SearchSet set = make_search_set(*model, space, split.search, options);
+  options.form = eval::make_form(tokenizer, flags.form, std::nullopt, 0);
+  const tune::SearchSet set = make_search_set(tokenizer, space, split.search, options);
   check_budget(set, first.size(), options.budget);  // before there is a folder
   const std::vector<tune::Proposal> rivals = published(fixed_space);
   if (flags.dry_run) {
-    model->use(first.front().ladder);
     return print_dry_run(flags, facts, engine, split, set, rivals.size() + 1);
   }
 

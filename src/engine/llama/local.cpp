@@ -163,6 +163,18 @@ class Vocabulary final : public Tokenizer {
   std::string file_;
 };
 
+void check_format(const Model& model) {
+  if (model.format == "gguf") return;
+  const bool is_file = model.path.has_extension() && !std::filesystem::is_directory(model.path);
+  const std::string folder =
+      (is_file ? model.path.parent_path() / "" : model.path).lexically_normal().string();
+  throw Error(ErrorKind::unsupported,
+              cat(model.path.string(),
+                  " is a Hugging Face checkpoint, and the local engine runs GGUF files"),
+              cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ", folder,
+                  " --outfile model.gguf --outtype q8_0"));
+}
+
 }  // namespace
 
 std::uint64_t available_memory(const std::filesystem::path& root) {
@@ -281,18 +293,13 @@ void prepare(const Model& model, const LocalOptions& options) {
   check_memory(model, options);
 }
 
+std::unique_ptr<Tokenizer> open_vocabulary(const Model& model) {
+  check_format(model);
+  return open_vocabulary(model.path);
+}
+
 std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions& options) {
-  if (model.format != "gguf") {
-    const bool is_file = model.path.has_extension() && !std::filesystem::is_directory(model.path);
-    const std::string folder =
-        (is_file ? model.path.parent_path() / "" : model.path).lexically_normal().string();
-    throw Error(ErrorKind::unsupported,
-                cat(model.path.string(),
-                    " is a Hugging Face checkpoint, and the local engine runs "
-                    "GGUF files"),
-                cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ", folder,
-                    " --outfile model.gguf --outtype q8_0"));
-  }
+  check_format(model);
   prepare(model, options);
   const auto files = model.files.empty() ? std::vector{model.path} : model.files;
   return std::make_unique<LocalModel>(load_model(files, options.gpu_layers), model, options);

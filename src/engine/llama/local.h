@@ -78,5 +78,7 @@ std::vector<std::vector<float>> stock_logits(
 // The tokenizer of a GGUF file alone: its weights are not read. Throws Error: unsupported, failed,
 // corrupt.
 std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file);
+// The same of a model that open_local() would load: others are refused as there.
+std::unique_ptr<Tokenizer> open_vocabulary(const Model& model);
 
 }  // namespace mrrope::engine

@@ -221,11 +221,11 @@ RunCost run_units(const Target& target, UnitWork& work, const ordered_json& iden
   std::int64_t before = 0;
   std::vector<std::size_t> left;
   for (const std::size_t i : own) {
-    total += units[i].cost;
+    total += units[i].cost + units[i].answers;
     if (done.count(units[i].place) == 0) {
       left.push_back(i);
     } else {
-      before += units[i].cost;
+      before += units[i].cost + units[i].answers;
       report.unit_done();
     }
   }
@@ -280,7 +280,6 @@ std::optional<std::size_t> same_before(const std::vector<MethodUnderTest>& metho
 }
 
 using Seconds = std::chrono::duration<double>;
-constexpr Seconds kSilent{2};
 constexpr Seconds kRedraw{0.1};
 constexpr Seconds kLine{15};
 constexpr int kBar = 20;
@@ -441,7 +440,7 @@ void add_units(std::vector<Unit>& all, const std::vector<MethodUnderTest>& metho
     all.back().method = methods[m].name;
     if (const auto same = same_before(methods, m, longest)) {
       all.back().same_as = first + *same;
-      all.back().cost = 0;
+      all.back().cost = all.back().answers = 0;
     }
   }
 }
@@ -502,6 +501,7 @@ void Progress::start(std::int64_t total, std::int64_t done, std::string unit) {
   unit_ = std::move(unit);
   started_ = shown_ = now_();
   running_ = true;
+  if (silent_.count() == 0) show(false);
 }
 
 void Progress::label(std::string text) { label_ = std::move(text); }
@@ -526,7 +526,7 @@ void Progress::show(bool last) {
     write_(terminal_ ? "\r\x1b[K" : line() + "\n");
     return;
   }
-  if (now - started_ < kSilent) return;
+  if (now - started_ < silent_) return;
   if (visible_ && now - shown_ < (terminal_ ? kRedraw : kLine)) return;
   write_(terminal_ ? "\r" + line() + "\x1b[K" : line() + "\n");
   visible_ = true;

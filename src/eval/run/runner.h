@@ -20,18 +20,22 @@
 
 namespace mrrope::eval {
 
-// What a task runs on: a model with timelines, or one that answers whole prompts. Does not own it.
+// What a task runs on: a model with timelines, or one that answers whole prompts. For its cost
+// alone, a tokenizer and the context that a model would have. Does not own them.
 class Target {
  public:
   Target(TimelineModel& model) : timelines_(&model), tokenizer_(&model) {}  // NOLINT: implicit
   Target(PromptModel& model) : prompts_(&model), tokenizer_(&model) {}      // NOLINT: implicit
+  Target(const Tokenizer& tokenizer, std::int64_t context)
+      : tokenizer_(&tokenizer), context_(context) {}
 
-  // Exactly one of the two is not null.
+  // At most one of the two is not null.
   TimelineModel* timelines() const noexcept { return timelines_; }
   PromptModel* prompts() const noexcept { return prompts_; }
   const Tokenizer& tokenizer() const noexcept { return *tokenizer_; }
   std::int64_t context_length() const {
-    return prompts_ != nullptr ? prompts_->context_length() : timelines_->context_length();
+    if (prompts_ != nullptr) return prompts_->context_length();
+    return timelines_ != nullptr ? timelines_->context_length() : context_;
   }
 
   // For run.json: {name, architecture, train_length}.
@@ -41,6 +45,7 @@ class Target {
   TimelineModel* timelines_ = nullptr;
   PromptModel* prompts_ = nullptr;
   const Tokenizer* tokenizer_;
+  std::int64_t context_ = 0;
 };
 
 struct MethodUnderTest {
@@ -83,7 +88,7 @@ nlohmann::ordered_json run_identity(const std::string& task, const Target& targe
                                     nlohmann::ordered_json settings);
 
 // Progress on stderr: a bar on a terminal, redrawn in place; elsewhere a line now and then; nothing
-// in the first two seconds. It uses no colours, so NO_COLOR holds.
+// in the first two seconds, unless at_once(). It uses no colours, so NO_COLOR holds.
 class Progress {
  public:
   using Clock = std::chrono::steady_clock;
@@ -98,6 +103,7 @@ class Progress {
 
   // total: tokens (or whatever `unit` says) of the whole job; done: of an earlier run.
   void start(std::int64_t total, std::int64_t done = 0, std::string unit = "tok");
+  void at_once() noexcept { silent_ = {}; }
   // What is being worked on, e.g. "pro  document 3 of 10".
   void label(std::string text);
   void advance(std::int64_t amount);
@@ -121,6 +127,7 @@ class Progress {
   std::int64_t total_ = 0;
   std::int64_t before_ = 0;
   std::int64_t computed_ = 0;
+  std::chrono::duration<double> silent_{2};
   Clock::time_point started_;
   Clock::time_point shown_;
   bool visible_ = false;
@@ -149,6 +156,7 @@ struct Unit {
   // An earlier unit: the same model on the same text. It is in the same shard, and this one gets
   // its line.
   std::optional<std::size_t> same_as{};
+  std::int64_t answers = 0;  // tokens to write that `cost` does not count, for progress
 };
 
 // How a task uses the engine; part of the run's identity.

@@ -145,7 +145,7 @@ class SampleUnits : public UnitWork {
       records[i] = set.letters.empty() ? generate(*timeline, set, samples_[i], rest, progress)
                                        : choose(*timeline, set, samples_[i], rest, progress);
       end = set.letters.empty() ? end_ : timeline->length();
-      progress.advance(set.length, std::int64_t(rest.size()));
+      progress.advance(set.length - std::exchange(shown_, 0), 0);  // what is shared, or not written
       progress.part_done({{"end", end}, {"record", records[i]}});
     }
     line["tokens"] = tokens;
@@ -178,6 +178,13 @@ class SampleUnits : public UnitWork {
     }
   }
 
+  void read(Timeline& timeline, std::span<const Token> tokens, UnitProgress& progress) {
+    progress.read(timeline, tokens, options_.batch, [&](std::int64_t size) {
+      progress.advance(size, size);
+      shown_ += size;
+    });
+  }
+
   static ordered_json record(const Sample& sample) {
     ordered_json json = {{"id", sample.id}, {"prompt_tokens", sample.prompt.size()}};
     json["expected"] = ordered_json::array();
@@ -187,14 +194,15 @@ class SampleUnits : public UnitWork {
   }
 
   ordered_json generate(Timeline& timeline, const SampleSet& set, const Sample& sample,
-                        std::span<const Token> rest, const UnitProgress& progress) {
-    progress.read(timeline, rest, options_.batch);
+                        std::span<const Token> rest, UnitProgress& progress) {
+    read(timeline, rest, progress);
     GenerateOptions options;
     options.max_tokens = set.answer_tokens;
     // It ends where more words cannot change the score.
     std::string so_far;
     options.on_text = [&](std::string_view piece) {
       so_far += piece;
+      if (shown_ < set.length) ++shown_, progress.advance(1, 0);
       const auto decided = suite_.rules->decided;
       return !interrupt_requested() &&
              (decided == nullptr || !decided(set.scorer, sample.expected, so_far));
@@ -224,8 +232,8 @@ class SampleUnits : public UnitWork {
   }
 
   ordered_json choose(Timeline& timeline, const SampleSet& set, const Sample& sample,
-                      std::span<const Token> rest, const UnitProgress& progress) {
-    progress.read(timeline, rest.first(rest.size() - 1), options_.batch);
+                      std::span<const Token> rest, UnitProgress& progress) {
+    read(timeline, rest.first(rest.size() - 1), progress);
     std::vector<double> best(set.letters.size());
     const std::size_t wanted = 0;
     timeline.append_observed(rest.last(1), {&wanted, 1},
@@ -234,6 +242,8 @@ class SampleUnits : public UnitWork {
                                  best[i] = letter_logit(set.letters[i], logits);
                                }
                              });
+    progress.advance(1, 1);
+    ++shown_;
     const auto top = std::max_element(best.begin(), best.end());
     ordered_json json = record(sample);
     json["text"] = std::string(1, char('A' + (top - best.begin())));
@@ -255,6 +265,7 @@ class SampleUnits : public UnitWork {
   const std::vector<MethodUnderTest>& methods_;
   const SampleSuite& suite_;
   const SampleRunOptions& options_;
+  std::int64_t shown_ = 0;                           // of the sample that is asked
   std::vector<Sample> samples_;                      // made once for all methods
   std::pair<const SampleSet*, std::size_t> made_{};  // whose they are
 };

@@ -373,6 +373,27 @@ TEST(Needle, ReadsTheCellsOfALadderOneByOne) {
   }
 }
 
+// It does not stand at 100 % while answers are written.
+TEST(Needle, ProgressCountsTheAnswers) {
+  for (const bool together : {false, true}) {
+    ReadingModel model(roomy(), 3000);
+    NeedleOptions options = planted(model, {512, 1024}, {0, 50, 100});
+    options.together = together;
+    RunFolder folder;
+    int full = 0;
+    Progress::Clock::time_point now;
+    Progress progress([&](const std::string& line) { full += line.starts_with("100%") ? 1 : 0; },
+                      false, [&] { return now += std::chrono::seconds(20); });
+    run_needle(model, {method(model, "pro", 8)}, {{"a#1", sentences(2000, 1)}}, options, folder,
+               progress);
+    const std::int64_t answers = 6 * options.form.answer_tokens;
+    if (!together) {
+      EXPECT_EQ(progress.computed(), folder.units()[0]["tokens"].get<std::int64_t>() + answers);
+    }
+    EXPECT_LE(full, 2);  // the last answer, and the end
+  }
+}
+
 TEST(Needle, EngineFailureNamesTheUnit) {
   ScriptedOptions scripted = roomy();
   scripted.fail_at = 300;

@@ -32,6 +32,14 @@ TEST_F(ProgressTest, IsSilentForShortRuns) {
   }
 }
 
+TEST_F(ProgressTest, ShowsAtOnceWhereItIsAskedTo) {
+  Progress progress = make(true);
+  progress.at_once();
+  progress.label("none");
+  progress.start(100);
+  EXPECT_EQ(shown_, "\r[--------------------] 0%  none\x1b[K");
+}
+
 TEST_F(ProgressTest, PrintsLinesAtIntervals) {
   Progress progress = make(false);
   progress.start(1000);

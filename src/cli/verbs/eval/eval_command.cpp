@@ -108,6 +108,7 @@ void run_suite(const SampleFlags& flags, EvalJob& job, const std::vector<std::st
                const eval::FrameOptions& framed, const MakeSuite& make) {
   job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
   job.engine.timelines = 1;
+  job.dry_run |= flags.show_prompt;
   const OpenModel model = open_model(job);
   const eval::Target target = model.target();
   const eval::PromptFrame frame(target.tokenizer(), framed);

@@ -32,12 +32,12 @@ std::vector<std::int64_t> from_half(std::int64_t window, std::int64_t ctx) {
   return doubling(std::max<std::int64_t>(2, window / 2), ctx);
 }
 
-void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::DocumentSet& set) {
+void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::DocumentSet& set) {
   std::vector<std::int64_t> passes;  // each ends at the longest length that the document has
   std::int64_t longest = 0;
   std::int64_t total = 0;
   for (const eval::Document& d : set.documents) {
-    const auto tokens = std::int64_t(model.tokenize(d.text, true, false).size());
+    const auto tokens = std::int64_t(target.tokenizer().tokenize(d.text, true, false).size());
     longest = std::max(longest, tokens);
     std::int64_t reached = 0;
     for (const std::int64_t length : job.lengths) {
@@ -49,7 +49,7 @@ void print_dry_run(const EvalJob& job, TimelineModel& model, const eval::Documen
   eval::check_reach(longest, job.lengths);
   std::cout << set.documents.size() << " documents x " << job.methods.size() << " methods, "
             << total << " tokens\n";
-  print_local_cost(job, model, passes);
+  print_local_cost(job, target, passes);
 }
 
 [[noreturn]] void refuse_endpoint(const std::string& flag) {
@@ -73,13 +73,14 @@ void run_ppl(const PplFlags& flags) {
   }
   note_precision(job.model, job.engine);
   job.places.reads = flags.text;
-  const auto model = std::move(open_model(job).local);
+  const OpenModel model = open_model(job);
+  const eval::Target target = model.target();
 
   eval::DocumentOptions choice = flags.documents;
   choice.select = flags.select == "random" ? eval::Select::random : eval::Select::first;
   choice.min_tokens = std::max(min_tokens, choice.samples > 0 ? job.longest : 0);
   choice.tokens = [&](const eval::Document& d) {
-    return std::int64_t(model->tokenize(d.text, true, false).size());
+    return std::int64_t(target.tokenizer().tokenize(d.text, true, false).size());
   };
   const eval::DocumentSet set = read_texts(flags.text, choice);
   if (set.documents.size() < choice.samples) {
@@ -92,13 +93,13 @@ void run_ppl(const PplFlags& flags) {
   options.min_tokens = min_tokens;
   options.random = choice.select == eval::Select::random;
   if (flags.eval.dry_run) {
-    check_methods(*model, job.methods, eval::sorted_lengths(options.lengths));
-    return print_dry_run(job, *model, set);
+    check_methods(target, job.methods, eval::sorted_lengths(options.lengths));
+    return print_dry_run(job, target, set);
   }
-  run_eval(flags.eval, job, *model, choice.seed,
-           [&](eval::RunFolder& folder, eval::Progress& progress) {
-             return run_perplexity(*model, job.methods, set.documents, options, folder, progress);
-           });
+  run_eval(
+      flags.eval, job, target, choice.seed, [&](eval::RunFolder& folder, eval::Progress& progress) {
+        return run_perplexity(*model.local, job.methods, set.documents, options, folder, progress);
+      });
 }
 
 // ---- needle

@@ -35,10 +35,18 @@ class NeedleUnits : public UnitWork {
         continue;
       }
       add_units(all, methods_, options_.lengths.back(), [&](std::size_t m) -> Unit {
-        return {{std::int64_t(s), std::int64_t(m), 0, 0},
-                cost_of(trees_[s], methods_[m]),
-                cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
-                where(s, m)};
+        Unit unit{{std::int64_t(s), std::int64_t(m), 0, 0},
+                  cost_of(trees_[s], methods_[m]),
+                  cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
+                  where(s, m)};
+        const auto lengths = std::int64_t(options_.lengths.size());
+        const auto depths = std::int64_t(options_.depths.size());
+        unit.answers = lengths * depths * room();
+        if (options_.together) {  // each text has room for one question
+          const auto& question = trees_[s].branches.front().needle.question;
+          unit.answers += lengths * (depths - 1) * std::int64_t(question.size());
+        }
+        return unit;
       });
     }
     return all;
@@ -138,13 +146,23 @@ class NeedleUnits : public UnitWork {
     return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
 
+  // Tokens that an answer may take.
+  std::int64_t room() const { return options_.form.answer_tokens; }
+
   static bool answered_already(const ordered_json& cell) { return !cell.is_null(); }
 
   // tokens: computed for it, answer not counted.
   void answer(Timeline& timeline, const NeedleBranch& branch, const NeedleCell& cell,
               std::int64_t tokens = 0) {
     const std::int64_t prompt = timeline.length();
-    cells_[index(cell)] = cell_json(timeline.generate(generate_options()), branch, cell);
+    GenerateOptions generate = generate_options();
+    std::int64_t left = room();
+    generate.on_text = [&](std::string_view) {
+      if (left > 0) --left, progress_->advance(1, 0);
+      return true;
+    };
+    cells_[index(cell)] = cell_json(timeline.generate(generate), branch, cell);
+    progress_->advance(left, 0);
     const std::int64_t end = timeline.length();
     const Tokenizer& tokenizer = target_.tokenizer();
     const std::vector<Token> right = answer_tokens(
@@ -172,7 +190,7 @@ class NeedleUnits : public UnitWork {
       if (std::all_of(branch.cells.begin(), branch.cells.end(),
                       [&](const NeedleCell& cell) { return done(cell); })) {
         progress_->skip(std::int64_t(branch.needle.needle.size()) + branch.cells.back().haystack -
-                        branch.position + std::int64_t(branch.cells.size()) * questions);
+                        branch.position + std::int64_t(branch.cells.size()) * (questions + room()));
         continue;
       }
       const auto tail = trunk->fork();
@@ -182,7 +200,7 @@ class NeedleUnits : public UnitWork {
         append(*tail, part(text, at, cell.haystack));
         at = cell.haystack;
         if (done(cell)) {
-          progress_->skip(questions);
+          progress_->skip(questions + room());
           continue;
         }
         const auto asked = tail->fork();
@@ -197,7 +215,7 @@ class NeedleUnits : public UnitWork {
       for (const NeedleCell& cell : branch.cells) {
         const std::vector<Token> prompt = whole_prompt(plan, branch, cell, text);
         if (done(cell)) {
-          progress_->skip(std::int64_t(prompt.size()));
+          progress_->skip(std::int64_t(prompt.size()) + room());
           continue;
         }
         const auto timeline = target_.timelines()->timeline();
@@ -215,6 +233,7 @@ class NeedleUnits : public UnitWork {
       for (std::size_t d = 0; d < options_.depths.size(); ++d) {
         const NeedleBranch& branch = text.branches[d];
         if (done(branch.cells[0])) {
+          progress_->skip(room());
           if (d + 1 == options_.depths.size()) progress_->skip(options_.lengths[l]);
           continue;
         }
