@@ -42,6 +42,7 @@ report::Series envelope(report::Series series, const std::vector<double>& values
     const double first = double(at - values.begin());
     const auto width =
         std::max<std::ptrdiff_t>(1, std::ptrdiff_t(first * std::expm1(std::log(2) / parts)));
+    if (swing && width > values.end() - at) break;  // a part would have swung less
     const auto end = at + std::min(width, values.end() - at);
     const auto [low, high] = std::minmax_element(at, end);
     const double middle = std::sqrt(first * double(end - values.begin() - 1));
@@ -59,15 +60,7 @@ std::string page_of(const TheoryFigure& result) {
   std::string body =
       cat("<section class=\"verdict\"><h1>", report::escaped(result.title), "</h1></section>\n");
   for (const report::Figure& f : result.figures) body += to_html(f, true);
-  std::string line;
-  for (const char c : result.words + "\n") {
-    if (c != '\n') {
-      line += c;
-    } else if (!line.empty()) {
-      body += cat("<p>", report::escaped(line), "</p>\n");
-      line.clear();
-    }
-  }
+  body += cat("<p class=\"words\">", report::escaped(result.words), "</p>\n");
   for (const report::DataTable& t : result.page) body += to_html(t);
   return report::to_page(cat("mrrope theory: ", result.title), "theory", body);
 }
@@ -383,7 +376,8 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
       result, "bound", std::move(whole),
       cat("Where a line falls below 0, a random token can be ahead of a similar one. The dots "
           "on the zero line are the first such distances: ",
-          order.empty() ? "none" : order, ". A band reaches to the highest value."));
+          order.empty() ? "none" : order,
+          plans.size() > 3 ? "." : ". The band reaches to the highest value."));
   add_chart(result, "bound-middle", std::move(middle),
             "Lower and later is better: small swings mean a steady sense of distance.");
   return result;

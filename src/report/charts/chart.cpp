@@ -153,8 +153,8 @@ std::string value_text(double value) {
   return text;
 }
 
-Series with_values(Series series, std::span<const double> values, std::size_t first) {
-  for (std::size_t i = first; i < values.size(); ++i) {
+Series with_values(Series series, std::span<const double> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
     series.points.push_back({double(i), values[i]});
   }
   return series;

@@ -71,8 +71,8 @@ struct Series {
   std::optional<ChartPoint> root{};  // shown as a marker of its own
 };
 
-// With a point for each value from the first on: x is its index.
-Series with_values(Series series, std::span<const double> values, std::size_t first = 0);
+// With a point for each value: x is its index.
+Series with_values(Series series, std::span<const double> values);
 
 // With its points in the order of x.
 Series by_x(Series series);

@@ -304,8 +304,8 @@ class LineDrawing {
                     shown ? px(y(p.y)) : "");
     }
     out += cat("<g class=\"series c", s.colour, s.dashed ? " dashed" : "", dense ? " dense" : "",
-               "\" data-name=\"", escaped(s.name), "\" data-values=\"", values, "\" data-places=\"",
-               places, "\">\n");
+               chart_.series.size() > 3 ? " many" : "", "\" data-name=\"", escaped(s.name),
+               "\" data-values=\"", values, "\" data-places=\"", places, "\">\n");
     paths_.emplace_back();
     if (!names_[index].empty()) {
       // Runs of points without a gap.
@@ -363,35 +363,47 @@ class LineDrawing {
     path.push_back(to);
   }
 
-  // Where a name next to one of these places of its line is farthest from other lines and names.
+  struct Label {
+    Box box;
+    Place from;  // of its line
+    double away;
+  };
+
+  // Where a name near one of these places of its line is farthest from other lines and names.
   // beside: it starts there.
-  Box best_box(std::size_t index, const std::vector<Place>& places, bool beside) const {
+  Label best_label(std::size_t index, const std::vector<Place>& places, bool beside) const {
     constexpr double kHigh = 12;    // a name
     constexpr double kEnough = 26;  // far from others
     const double wide = width_of(names_[index]);
     std::vector<Place> corners = {{7, -5 - kHigh}, {7, 5}, {7, -kHigh / 2}};
-    if (!beside) corners.insert(corners.end(), {{-7 - wide, -kHigh / 2}, {-7 - wide, -5 - kHigh}});
-    Box best{};
+    for (const double away : {7.0, 30.0, 60.0, 90.0}) {
+      if (beside) break;
+      corners.insert(corners.end(), {{-away - wide, -kHigh / 2},
+                                     {-away - wide, -5 - kHigh},
+                                     {away, away / 2},
+                                     {-away - wide, -away / 2 - kHigh}});
+    }
+    Label best{};
     double most = -1e9;
     for (const Place& p : places) {
       for (const Place& c : corners) {
         const Box box{p.x + c.x, p.y + c.y, p.x + c.x + wide, p.y + c.y + kHigh};
-        double score = kEnough;
+        const double away = box.gap(p);
+        double score = kEnough - away / 8;
         if (box.left < frame_.left || box.right > options_.width || box.top < frame_.top - 2 ||
             box.bottom > frame_.bottom) {
           score -= 1000;
         }
         for (std::size_t i = 0; i < paths_.size() && score > most; ++i) {
           for (const Place& q : paths_[i]) {
-            if (i != index) {
-              score = std::min({score, box.gap(q), 2 * Box{p.x, p.y, p.x, p.y}.gap(q)});
-            } else if (box.gap(q) < 2) {
-              score = -50;
-            }
+            const double gap = box.gap(q);
+            const double own = gap < 2 ? -50 : score;
+            const double other = std::min(gap - away / 8, 3 * Box{p.x, p.y, p.x, p.y}.gap(q));
+            score = std::min(score, i == index ? own : other);
           }
         }
         for (const Box& other : boxes_) score -= box.gap(other) < 3 ? 500 : 0;
-        if (score > most) most = score, best = box;
+        if (score > most) most = score, best = {box, p, away};
       }
     }
     return best;
@@ -419,9 +431,14 @@ class LineDrawing {
         ends.push_back({i, last, last.y});
         continue;
       }
-      const Box box = best_box(i, spread_ ? paths_[i] : std::vector{last}, !spread_);
-      boxes_.push_back(box);
-      name(i, box.left, box.bottom - 2);
+      const Label l = best_label(i, spread_ ? paths_[i] : std::vector{last}, !spread_);
+      boxes_.push_back(l.box);
+      if (l.away > 10) {
+        const double edge = l.from.x < l.box.left ? l.box.left - 2 : l.box.right + 2;
+        out += svg_line(cat("leader c", chart_.series[i].colour), l.from.x, l.from.y, edge,
+                        (l.box.top + l.box.bottom) / 2);
+      }
+      name(i, l.box.left, l.box.bottom - 2);
     }
     set_apart(ends);
     for (const End& e : ends) {
