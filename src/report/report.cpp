@@ -309,10 +309,8 @@ std::string report_page(const std::vector<RunRecord>& records) {
     std::string maps;
     const auto here = [&](const Figure& f) { return f.section == section && !f.verdict; };
     // Lines go two by two; of an odd number the first takes the whole width.
-    bool alone = std::count_if(figures.begin(), figures.end(),
-                               [&](const Figure& f) { return here(f) && !f.is_map(); }) %
-                     2 ==
-                 1;
+    bool alone = false;
+    for (const Figure& f : figures) alone ^= here(f) && !f.is_map();
     for (const Figure& f : figures) {
       if (!here(f)) continue;
       const bool wide = !f.is_map() && std::exchange(alone, false);
@@ -328,9 +326,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
     if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
     if (!shown.empty()) {
       // Charts have the same numbers; a task without a chart shows its table at once.
-      const bool pictured = std::any_of(figures.begin(), figures.end(),
-                                        [&](const Figure& f) { return f.section == section; });
-      const char* open = pictured ? "" : " open";
+      const char* open = lines.empty() && maps.empty() ? " open" : "";
       body += cat("<details", open, "><summary>Tables</summary>\n", shown, "</details>\n");
     }
     body += answers_part(records, section);

@@ -120,12 +120,8 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
     const auto pairs_with_new =
         std::count_if(angles.begin(), angles.end(), [](double share) { return share > 1e-9; });
     const double turns = std::accumulate(angles.begin(), angles.end(), 0.0);
-    if (pairs_with_new > 0) {
-      fresh.rows.push_back(plans[c].name);
-      fresh.values.push_back(angles);
-    } else {
-      without.push_back(plans[c].name);
-    }
+    (pairs_with_new > 0 ? fresh.rows : without).push_back(plans[c].name);
+    if (pairs_with_new > 0) fresh.values.push_back(angles);
     table.rows.push_back({plans[c].name, number(plan.extension().scale), cat(falls),
                           past ? fixed(ks, 3) : "-", significant(spread, 3), cat(pairs_with_new),
                           significant(turns, 3)});
@@ -153,17 +149,14 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   result.json["window"] = g.train_length;
   result.json["distances"] = distances;
   set_table(result, std::move(table));
-  const std::string none =
-      without.empty() ? "" : cat(" No new angles: ", joined(without, ", "), ".");
   add_chart(result, "attention", std::move(chart),
             cat("A score that still falls past the window tells far from near there. The band is "
                 "one standard error over token pairs.",
-                fresh.rows.empty() ? none : ""));
+                without.empty() ? "" : cat(" Without new angles: ", joined(without, ", "), ".")));
   if (fresh.rows.empty()) return result;
-  result.figures.push_back(
-      {"Attention", "angles", fresh.title,
-       cat("The darker a pair, the more of its angles the model never met in training.", none),
-       std::vector<report::HeatMap>{std::move(fresh)}});
+  result.figures.push_back({"Attention", "angles", fresh.title,
+                            "Dark pairs meet angles that the model never met in training.",
+                            std::vector<report::HeatMap>{std::move(fresh)}});
   return result;
 }
 

@@ -34,20 +34,23 @@ std::string runs_text(const std::vector<double>& scales, const std::vector<int>&
   return runs.empty() ? "-" : joined(runs, ", ");
 }
 
-// From a distance on, of every part of an octave the lowest value with a band up to the highest, or
-// how far apart the two are.
+// From a distance on, of every sixth of an octave the lowest value, that with a band up to the
+// highest, or of every half octave how far apart the two are.
+enum class Shown { lowest, band, swing };
 report::Series envelope(report::Series series, const std::vector<double>& values, std::int64_t from,
-                        int parts, bool swing) {
+                        Shown shown) {
+  const bool swing = shown == Shown::swing;
+  const double growth = std::exp2(swing ? 1.0 / 2 : 1.0 / 6) - 1;
   for (auto at = values.begin() + std::max<std::int64_t>(1, from); at < values.end();) {
     const double first = double(at - values.begin());
-    const auto width =
-        std::max<std::ptrdiff_t>(1, std::ptrdiff_t(first * std::expm1(std::log(2) / parts)));
+    const auto width = std::max<std::ptrdiff_t>(1, std::ptrdiff_t(first * growth));
     if (swing && width > values.end() - at) break;  // a part would have swung less
     const auto end = at + std::min(width, values.end() - at);
     const auto [low, high] = std::minmax_element(at, end);
     const double middle = std::sqrt(first * double(end - values.begin() - 1));
-    series.points.push_back(swing ? report::ChartPoint{middle, *high - *low}
-                                  : report::ChartPoint{middle, *low, *low, *high});
+    report::ChartPoint& p = series.points.emplace_back();
+    p.x = middle, p.y = swing ? *high - *low : *low;
+    if (shown == Shown::band) p.low = *low, p.high = *high;
     at = end;
   }
   return series;
@@ -192,8 +195,7 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
   result.json["bound"] = bound;
   set_table(result, std::move(table));
   add_chart(result, "estimate", std::move(chart),
-            "Where a line is straight, the angles tell the position; it ends sooner for a small "
-            "base.");
+            "Where a line is straight, the angles tell the position.");
   return result;
 }
 
@@ -242,11 +244,9 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
       factor.y.ticks.push_back(plan.extension().scale);
     }
     add_chart(result, "factors", std::move(factor),
-              "Between low and high each method rises from 1 to the scale in its own way; PI slows "
-              "every pair.");
+              "Methods rise from 1 to the scale between low and high; PI slows every pair.");
     add_chart(result, "lambdas", std::move(lambda),
-              "A line that rises between low and high is progressive, one that falls is "
-              "regressive, a flat one uniform.");
+              "Rising lines are progressive, falling ones regressive, flat ones uniform.");
   }
   result.json["geometry"] = geometry_fields(g);
   result.data = std::move(pairs);
@@ -336,6 +336,7 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
   middle.title = "Swing of B(m), middle pairs alone: highest minus lowest in each half octave";
   middle.y.label = "swing of B(m)";
   std::vector<std::pair<std::int64_t, std::string>> roots;
+  const bool few = plans.size() <= 3;  // more bands would cover each other
   report::Palette palette;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
@@ -356,12 +357,10 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
                     {"first_negative", negative ? ordered_json(*negative) : ordered_json()},
                     {"middle_variation", o.variation},
                     {"middle_spread", o.spread}});
-    const std::int64_t from = g.train_length / 64;
-    whole.series.push_back(envelope(palette.series(c.name), sum, from, 6, false));
-    if (plans.size() > 3) {  // bands would cover each other
-      for (report::ChartPoint& p : whole.series.back().points) p.low = p.high = report::kNothing;
-    }
-    middle.series.push_back(envelope(palette.series(c.name), part, from, 2, true));
+    const std::int64_t from = std::min(g.train_length, length) / 64;
+    whole.series.push_back(
+        envelope(palette.series(c.name), sum, from, few ? Shown::band : Shown::lowest));
+    middle.series.push_back(envelope(palette.series(c.name), part, from, Shown::swing));
     if (!negative) continue;
     whole.series.back().root = {double(*negative), 0};
     roots.emplace_back(*negative, c.name);
@@ -376,8 +375,7 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
       result, "bound", std::move(whole),
       cat("Where a line falls below 0, a random token can be ahead of a similar one. The dots "
           "on the zero line are the first such distances: ",
-          order.empty() ? "none" : order,
-          plans.size() > 3 ? "." : ". The band reaches to the highest value."));
+          order.empty() ? "none" : order, few ? ". The band reaches to the highest value." : "."));
   add_chart(result, "bound-middle", std::move(middle),
             "Lower and later is better: small swings mean a steady sense of distance.");
   return result;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string_view>
 
 #include "base/text.h"
@@ -179,15 +180,13 @@ LineChart pair_chart(std::string title, std::string y_label, Spacing spacing) {
 }
 
 bool has_content(const LineChart& chart) {
-  std::optional<double> first;
+  std::set<double> values;
   for (const Series& s : chart.series) {
     for (const ChartPoint& p : s.points) {
-      if (!std::isfinite(p.y)) continue;
-      if (p.y != first.value_or(p.y)) return true;
-      first = p.y;
+      if (std::isfinite(p.y)) values.insert(p.y);
     }
   }
-  return false;
+  return values.size() > 1;
 }
 
 bool is_elastic(const std::string& name) { return growth_of(name) != Growth::none; }

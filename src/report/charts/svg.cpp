@@ -73,21 +73,16 @@ std::string svg_line(const std::string& kind, double x1, double y1, double x2, d
 std::vector<ChartPoint> thinned(const std::vector<ChartPoint>& points, const Range& x,
                                 double pixels) {
   if (double(points.size()) <= 2 * pixels) return points;
+  const auto column = [&](const ChartPoint& p) { return std::floor(x.place(p.x) * pixels); };
   std::vector<ChartPoint> out;
-  std::size_t i = 0;
-  while (i < points.size()) {
-    const double column = std::floor(x.place(points[i].x) * pixels);
-    std::size_t low = i;
-    std::size_t high = i;
-    std::size_t end = i + 1;
-    while (end < points.size() && std::floor(x.place(points[end].x) * pixels) == column) {
-      if (!(points[end].y >= points[low].y)) low = end;
-      if (!(points[end].y <= points[high].y)) high = end;
-      ++end;
-    }
-    out.push_back(points[std::min(low, high)]);
-    if (low != high) out.push_back(points[std::max(low, high)]);
-    i = end;
+  for (auto at = points.begin(); at != points.end();) {
+    const auto end = std::find_if(at + 1, points.end(),
+                                  [&](const ChartPoint& p) { return column(p) != column(*at); });
+    const auto [low, high] = std::minmax_element(
+        at, end, [](const ChartPoint& a, const ChartPoint& b) { return a.y < b.y; });
+    out.push_back(*std::min(low, high));
+    if (low != high) out.push_back(*std::max(low, high));
+    at = end;
   }
   return out;
 }
@@ -370,14 +365,12 @@ class LineDrawing {
   };
 
   // Where a name near one of these places of its line is farthest from other lines and names.
-  // beside: it starts there.
-  Label best_label(std::size_t index, const std::vector<Place>& places, bool beside) const {
+  Label best_label(std::size_t index, const std::vector<Place>& places) const {
     constexpr double kHigh = 12;    // a name
     constexpr double kEnough = 26;  // far from others
     const double wide = width_of(names_[index]);
     std::vector<Place> corners = {{7, -5 - kHigh}, {7, 5}, {7, -kHigh / 2}};
     for (const double away : {7.0, 30.0, 60.0, 90.0}) {
-      if (beside) break;
       corners.insert(corners.end(), {{-away - wide, -kHigh / 2},
                                      {-away - wide, -5 - kHigh},
                                      {away, away / 2},
@@ -431,7 +424,7 @@ class LineDrawing {
         ends.push_back({i, last, last.y});
         continue;
       }
-      const Label l = best_label(i, spread_ ? paths_[i] : std::vector{last}, !spread_);
+      const Label l = best_label(i, spread_ ? paths_[i] : std::vector{last});
       boxes_.push_back(l.box);
       if (l.away > 10) {
         const double edge = l.from.x < l.box.left ? l.box.left - 2 : l.box.right + 2;

@@ -129,6 +129,18 @@ TEST(BoundFigure, ByDefaultReachesAsFarAsThePlans) {
   EXPECT_NE(f.figures[0].note.find("none "), std::string::npos) << f.figures[0].note;
 }
 
+TEST(BoundFigure, OfAFewPositions) {
+  Geometry wide = kSmall;
+  wide.train_length = 4096;
+  for (const std::int64_t length : {1, 2, 40}) {
+    const TheoryFigure f = bound_figure(wide, {{"none", make_plan(wide, {})}}, length);
+    for (const report::ChartPoint& p :
+         std::get<report::LineChart>(f.figures[0].content).series[0].points) {
+      EXPECT_LT(p.x, double(length));
+    }
+  }
+}
+
 TEST(TheoryPage, PicturesComeBeforeWords) {
   for (const TheoryFigure& f : {bound_figure(kSmall, plans_of({"none", "pro"}, 4), 512),
                                 digits_figure(kSmall, plans_of({"none", "pro"}, 4), {7, 300})}) {
