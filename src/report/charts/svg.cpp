@@ -14,6 +14,7 @@ namespace {
 constexpr double kEm = 12;           // size of text
 constexpr double kCharacter = 6.9;   // approximate width of one, at that size
 constexpr double kLine = 15;         // from one label to the next
+constexpr double kHigh = 12;         // a name
 constexpr std::size_t kLabel = 18;   // characters of a label at the end of a line
 constexpr std::size_t kDense = 160;  // more points than this are a curve: no dots
 constexpr std::size_t kSpread = 9;   // more lines than this have their names at the edge
@@ -169,7 +170,7 @@ class LineDrawing {
     if (!chart_.dots) out += "<g class=\"curves\">\n";
     for (std::size_t i = 0; i < chart_.series.size(); ++i) series(out, i);
     if (!chart_.dots) out += "</g>\n";
-    labels(out);
+    names(out);
     out += cat("<g class=\"cursor\" data-frame=\"", px(frame_.left), ",", px(frame_.top), ",",
                px(frame_.right), ",", px(frame_.bottom), "\"></g>\n</svg>\n");
     return {std::move(out), options_.width, height_};
@@ -359,14 +360,13 @@ class LineDrawing {
   }
 
   struct Label {
+    std::size_t index;  // of the series
+    Place from;         // of its line
     Box box;
-    Place from;  // of its line
-    double away;
   };
 
   // Where a name near one of these places of its line is farthest from other lines and names.
   Label best_label(std::size_t index, const std::vector<Place>& places) const {
-    constexpr double kHigh = 12;    // a name
     constexpr double kEnough = 26;  // far from others
     const double wide = width_of(names_[index]);
     std::vector<Place> corners = {{7, -5 - kHigh}, {7, 5}, {7, -kHigh / 2}};
@@ -395,69 +395,59 @@ class LineDrawing {
             score = std::min(score, i == index ? own : other);
           }
         }
-        for (const Box& other : boxes_) score -= box.gap(other) < 3 ? 500 : 0;
-        if (score > most) most = score, best = {box, p, away};
+        for (const Label& other : labels_) score -= box.gap(other.box) < 3 ? 500 : 0;
+        if (score > most) most = score, best = {index, p, box};
       }
     }
     return best;
   }
 
-  struct End {
-    std::size_t index;  // of the series
-    Place from;
-    double at;  // where the label goes
-  };
-
   // Names along the lines; those of lines over lengths that end early next to their last point (at
   // the right edge they would seem to go on); others at the right edge.
-  void labels(std::string& out) {
-    out += "<g class=\"ends\" aria-hidden=\"true\">\n";
-    const auto name = [&](std::size_t index, double x, double y) {
-      out += svg_text(cat("end c", chart_.series[index].colour), x, y, "start", names_[index]);
-    };
-    std::vector<End> ends;
+  void names(std::string& out) {
+    std::vector<Label> edge;
     for (std::size_t i = 0; i < paths_.size(); ++i) {
       if (paths_[i].empty()) continue;
       const Place last = paths_[i].back();
       const bool early = chart_.x.tokens && last.x + width_of(names_[i]) + 12 < frame_.right;
       if (!early && !spread_) {
-        ends.push_back({i, last, last.y});
-        continue;
+        edge.push_back({i, last, {frame_.right + 10, 0, options_.width, 0}});
+      } else {
+        labels_.push_back(best_label(i, spread_ ? paths_[i] : std::vector{last}));
       }
-      const Label l = best_label(i, spread_ ? paths_[i] : std::vector{last});
-      boxes_.push_back(l.box);
-      if (l.away > 10) {
-        const double edge = l.from.x < l.box.left ? l.box.left - 2 : l.box.right + 2;
-        out += svg_line(cat("leader c", chart_.series[i].colour), l.from.x, l.from.y, edge,
-                        (l.box.top + l.box.bottom) / 2);
-      }
-      name(i, l.box.left, l.box.bottom - 2);
     }
-    set_apart(ends);
-    for (const End& e : ends) {
-      if (std::abs(e.at - e.from.y) > 2 || e.from.x < frame_.right - 2) {
-        out += svg_line(cat("leader c", chart_.series[e.index].colour), e.from.x + 4, e.from.y,
-                        frame_.right + 8, e.at);
+    set_apart(edge);
+    labels_.insert(labels_.end(), edge.begin(), edge.end());
+    out += "<g class=\"ends\" aria-hidden=\"true\">\n";
+    for (const auto& [index, from, box] : labels_) {
+      const int colour = chart_.series[index].colour;
+      const double middle = (box.top + box.bottom) / 2;
+      if (box.gap(from) > 12 || (box.gap(from) > 8 && std::abs(middle - from.y) > 2)) {
+        const bool before = from.x < box.left;
+        out += svg_line(cat("leader c", colour), from.x + (before ? 4 : -4), from.y,
+                        before ? box.left - 2 : box.right + 2, middle);
       }
-      name(e.index, frame_.right + 10, e.at + 4);
+      out += svg_text(cat("end c", colour), box.left, box.bottom - 2, "start", names_[index]);
     }
     out += "</g>\n";
   }
 
   // Names that would overlap are pushed apart: the mean of all down and all up.
-  void set_apart(std::vector<End>& ends) const {
-    std::stable_sort(ends.begin(), ends.end(),
-                     [](const End& a, const End& b) { return a.from.y < b.from.y; });
-    const double count = double(ends.size());
+  void set_apart(std::vector<Label>& edge) const {
+    std::stable_sort(edge.begin(), edge.end(),
+                     [](const Label& a, const Label& b) { return a.from.y < b.from.y; });
+    const double count = double(edge.size());
     const double gap = std::min(kLine, (frame_.bottom - frame_.top + kLine) / std::max(1.0, count));
     double down = -1e9;
-    for (End& e : ends) e.at = down = std::max(e.from.y, down + gap);
+    for (Label& l : edge) l.box.top = down = std::max(l.from.y, down + gap);
     double up = 1e9;
-    for (std::size_t i = ends.size(); i-- > 0;) {
-      up = std::min(ends[i].from.y, up - gap);
+    for (std::size_t i = edge.size(); i-- > 0;) {
+      up = std::min(edge[i].from.y, up - gap);
       const double first = frame_.top + double(i) * gap;
       const double last = frame_.bottom - (count - 1 - double(i)) * gap;
-      ends[i].at = std::min(std::max((ends[i].at + up) / 2, first), std::max(first, last));
+      const double middle = (edge[i].box.top + up) / 2;
+      edge[i].box.top = std::min(std::max(middle, first), std::max(first, last)) - kHigh / 2;
+      edge[i].box.bottom = edge[i].box.top + kHigh;
     }
   }
 
@@ -471,7 +461,7 @@ class LineDrawing {
   std::vector<Tick> x_ticks_, y_ticks_;
   Box frame_{};
   std::vector<std::vector<Place>> paths_;
-  std::vector<Box> boxes_;  // of names
+  std::vector<Label> labels_;
 };
 
 Drawing draw_map(const HeatMap& map, const SvgOptions& options) {
