@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "report/report.h"
 
 namespace mrrope::report {
@@ -272,14 +273,17 @@ class FigureMaker {
   }
 
   void add(const std::string& section, const std::string& file, const std::string& note,
-           LineChart chart) {
+           LineChart chart, std::optional<std::size_t> verdict = {}) {
+    if (!has_content(chart)) return;
     std::string title = chart.title;
-    out_.push_back({section, file_for(file), std::move(title), note, std::move(chart)});
+    out_.push_back({section, file_for(file), std::move(title), note, std::move(chart), verdict});
   }
 
   void lines(const RunGroup& group) {
     const std::vector<NamedRow> all = named_rows(group);
     std::string before;
+    std::optional<std::size_t> verdict;  // its headline is above the first chart
+    if (!group.front().table.verdicts.empty()) verdict = verdicts_++;
     for (const std::string& metric : distinct(all, metric_of)) {
       const eval::MetricInfo info = metric_info(group, metric);
       if (!info.charted) continue;
@@ -305,10 +309,12 @@ class FigureMaker {
       }
       if (!info.logarithmic && within(chart, 0, 1)) chart.y.include = {0, 1};
       if (values_of(chart) == std::exchange(before, values_of(chart))) continue;  // says the same
-      add(section_of(group.front().task), cat(group.front().task, "-", metric),
+      const std::string note =
           tasks.size() == 1 ? info.note
-                            : cat("Mean over ", tasks.size(), " tasks, where all have a value."),
-          std::move(chart));
+                            : cat("Mean over ", tasks.size(), " tasks, where all have a value.");
+      add(section_of(group.front().task), cat(group.front().task, "-", metric),
+          best_and_worst(chart, info.higher_is_better) + note, std::move(chart),
+          std::exchange(verdict, std::nullopt));
     }
   }
 
@@ -362,6 +368,7 @@ class FigureMaker {
           .x = {"tokens", Spacing::log, true},
           .y = {cat("percent of perplexity above ", reference), Spacing::linear, false, {0}},
           .marks = {window_mark(r.window)}};
+      std::vector<std::string> same;
       for (const eval::MethodRow& method : r.methods) {
         if (method.method == reference) continue;
         Series s = colours_.series(method.method);
@@ -374,11 +381,16 @@ class FigureMaker {
           if (back) d.mean_difference.value = -d.mean_difference.value;
           s.points.push_back(point_of(double(c.length), d.percent()));
         }
-        chart.series.push_back(std::move(s));
+        const bool zero = std::all_of(s.points.begin(), s.points.end(),
+                                      [](const ChartPoint& p) { return !(std::abs(p.y) > 0); });
+        if (zero) same.push_back(method.method + (method.untouched ? " inside its window" : ""));
+        if (!zero) chart.series.push_back(std::move(s));
       }
       add(section_of(run->task), cat(run->task, "-difference"),
-          "Below zero is better. The band is one standard error of the paired difference. The "
-          "untouched model is shown inside its window only.",
+          cat("Above zero is worse than ", reference, ". The band is one standard error of the ",
+              "paired difference.",
+              same.empty() ? "" : cat(" Without a difference: ", joined(same, ", "), "."),
+              " The untouched model is compared inside its window only."),
           std::move(chart));
     }
   }
@@ -472,12 +484,18 @@ class FigureMaker {
       std::set<std::string> seen;
       std::map<std::string, int> names;
       std::optional<Boundaries> middle;
+      std::string scales;
+      std::set<std::string> told;
       for (const RunRecord* run : runs) {
         for (const RecordedMethod& m : run->methods) {
           if (!m.numbers || !seen.insert(m.plan + "\n" + m.method).second) continue;
           const std::string name =
               ++names[m.method] == 1 ? m.method : cat(m.method, " (", run->name, ")");
           chart.series.push_back(with_values(colours_.series(name), m.numbers->factor()));
+          chart.y.ticks.push_back(m.numbers->factor().back());
+          const auto& lengths = run->table.lengths;
+          if (!lengths.empty() && told.insert(m.plan).second)
+            scales += scale_text(m, run->window, lengths.back());
           if (!m.untouched) middle = m.numbers->boundaries();
         }
       }
@@ -487,14 +505,15 @@ class FigureMaker {
                        {double(middle->high), cat("high ", middle->high)}};
       }
       add("Plans", "plans",
-          "Pairs left of low turn as trained; pairs right of high are slowed in full; methods "
-          "differ in between. An elastic plan is shown at its last rung.",
+          cat("Pairs left of low turn as trained; pairs right of high are slowed in full; methods ",
+              "differ in between. An elastic plan is shown at its last rung.", scales),
           std::move(chart));
     }
   }
 
   std::vector<RunGroup> groups_;
   bool several_models_ = false;
+  std::size_t verdicts_ = 0;  // so far, in the order of verdicts_of()
   Palette colours_;
   std::map<std::string, int> files_;
   std::vector<Figure> out_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -65,12 +66,19 @@ std::string state_of(const RunRecord& r) {
   return cat("not finished: ", r.units, " of ", r.table.expected_units, " units");
 }
 
-std::string verdict_part(const std::vector<VerdictText>& verdicts) {
+// Each headline with the picture that carries it.
+std::string verdict_part(const std::vector<VerdictText>& verdicts,
+                         const std::vector<Figure>& figures) {
   std::string out;
-  for (const VerdictText& v : verdicts) {
+  for (std::size_t i = 0; i < verdicts.size(); ++i) {
+    const VerdictText& v = verdicts[i];
     const char* tag = out.empty() ? "h1" : "h2 class=\"second\"";
     out += cat("<section class=\"verdict\">\n<p class=\"model\">", escaped(v.model), "</p>\n<", tag,
-               ">", pretty(v.headline), "</", std::string(tag, 2), ">\n", list_html(v.sentences));
+               ">", pretty(v.headline), "</", std::string(tag, 2), ">\n");
+    for (const Figure& f : figures) {
+      if (f.verdict == i) out += to_html(f, true);
+    }
+    out += list_html(v.sentences);
     std::string steps;
     for (const NextStep& step : v.next) steps += entry_html(step.what, step.command, true);
     if (!steps.empty()) {
@@ -274,12 +282,17 @@ std::string lead_of(const std::vector<RunRecord>& records) {
 }  // namespace
 
 std::string report_page(const std::vector<RunRecord>& records) {
-  std::string body = verdict_part(verdicts_of(records)) + state_part(records);
+  std::vector<Figure> figures = figures_of(records);
+  const std::vector<VerdictText> verdicts = verdicts_of(records);
+  // Without perplexity the first picture carries the headline.
+  const bool pictured = std::any_of(figures.begin(), figures.end(),
+                                    [](const Figure& f) { return f.verdict.has_value(); });
+  if (!pictured && verdicts.size() == 1 && !figures.empty()) figures.front().verdict = 0;
+  std::string body = verdict_part(verdicts, figures) + state_part(records);
   const DataTable methods = method_table(records);
   if (!methods.rows.empty()) body += table_html(methods);
   body += legend_part(records);
 
-  const std::vector<Figure> figures = figures_of(records);
   const std::vector<TaskTable> tables = tables_of(records);
   std::vector<std::string> sections;
   const auto remember = [&](const std::string& section) {
@@ -295,9 +308,14 @@ std::string report_page(const std::vector<RunRecord>& records) {
   for (const std::string& section : sections) {
     std::string lines;
     std::string maps;
+    const auto here = [&](const Figure& f) { return f.section == section && !f.verdict; };
+    // Lines go two by two; of an odd number the first takes the whole width.
+    bool alone = false;
+    for (const Figure& f : figures) alone ^= here(f) && !f.is_map();
     for (const Figure& f : figures) {
-      if (f.section != section) continue;
-      (f.is_map() ? maps : lines) += to_html(f);
+      if (!here(f)) continue;
+      const bool wide = !f.is_map() && std::exchange(alone, false);
+      (f.is_map() || wide ? maps : lines) += to_html(f, wide);
     }
     std::string shown;
     for (const TaskTable& t : tables) {

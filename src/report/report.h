@@ -23,6 +23,7 @@ namespace mrrope::report {
 
 struct RecordedMethod : eval::MethodRow {
   std::optional<Plan> numbers;  // of a ladder its last rung; absent where they make no plan
+  std::string scale_reason;     // why the scale is more than length over window; may be empty
 };
 
 struct RunRecord {
@@ -114,6 +115,13 @@ std::string section_of(const std::string& task_name);
 
 // The charts, in the order of the page. Unknown tasks get the same charts as known ones.
 std::vector<Figure> figures_of(const std::vector<RunRecord>& records);
+
+// "At 8k pro is best (3.1), none worst (240.4). " of the longest length with several values; empty
+// where there is none.
+std::string best_and_worst(const LineChart& chart, bool higher_is_better);
+
+// A sentence, after a space, where a method's scale is more than these lengths need; else empty.
+std::string scale_text(const RecordedMethod& method, std::int64_t window, std::int64_t longest);
 
 // Task by task: methods as rows, lengths as columns, with errors. Perplexity bands included.
 struct TaskTable {

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "eval/results/result_table.h"
 #include "theory/curves.h"
 #include "theory/theory_figure.h"
@@ -101,8 +102,10 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   fresh.title = cat("Angles never made in training, at ", scores.longest, " tokens");
   fresh.x_label = "pair, from fast to slow";
   fresh.y_label = "method";
+  fresh.key = "share of a turn";
   fresh.shades = report::Shades::amount;
   for (int i = 0; i < pair_count(g); ++i) fresh.columns.push_back(cat(i));
+  std::vector<std::string> without;  // new angles
   report::Palette palette;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (std::size_t c = 0; c < plans.size(); ++c) {
@@ -117,8 +120,8 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
     const auto pairs_with_new =
         std::count_if(angles.begin(), angles.end(), [](double share) { return share > 1e-9; });
     const double turns = std::accumulate(angles.begin(), angles.end(), 0.0);
-    fresh.rows.push_back(plans[c].name);
-    fresh.values.push_back(angles);
+    (pairs_with_new > 0 ? fresh.rows : without).push_back(plans[c].name);
+    if (pairs_with_new > 0) fresh.values.push_back(angles);
     table.rows.push_back({plans[c].name, number(plan.extension().scale), cat(falls),
                           past ? fixed(ks, 3) : "-", significant(spread, 3), cat(pairs_with_new),
                           significant(turns, 3)});
@@ -147,8 +150,12 @@ TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
   result.json["distances"] = distances;
   set_table(result, std::move(table));
   add_chart(result, "attention", std::move(chart),
-            "The band is one standard error over token pairs.");
-  result.figures.push_back({"Attention", "angles", fresh.title, "Share of a turn.",
+            cat("A score that still falls past the window tells far from near there. The band is "
+                "one standard error over token pairs.",
+                without.empty() ? "" : cat(" Without new angles: ", joined(without, ", "), ".")));
+  if (fresh.rows.empty()) return result;
+  result.figures.push_back({"Attention", "angles", fresh.title,
+                            "Dark pairs meet angles that the model never met in training.",
                             std::vector<report::HeatMap>{std::move(fresh)}});
   return result;
 }

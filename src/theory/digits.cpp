@@ -57,7 +57,13 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
   for (const double turns : rotations_in_window(g)) {
     digits.rows.push_back({cat(digits.rows.size()), significant(turns, 4)});
   }
-  std::vector<report::HeatMap> maps;
+  report::HeatMap map;
+  map.title = "Digits of positions";
+  map.x_label = "digit, from fast to slow";
+  map.y_label = "method and position";
+  map.key = "digit over its radix";
+  map.shades = report::Shades::amount;
+  for (int j = 0; j < pair_count(g); ++j) map.columns.push_back(cat(j));
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
     const Plan& plan = c.plan;
@@ -66,16 +72,10 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                             cat(first_open_digit(plan, g.train_length)),
                             cat(first_open_pair(plan, g.train_length)),
                             significant(range_growth(plan), 6), cat(lost)});
-    report::HeatMap map;
-    map.title = c.name;
-    map.x_label = "digit, from fast to slow";
-    map.y_label = "position";
-    map.shades = report::Shades::amount;
     std::vector<double> radix;
     std::vector<double> weight;
     for (const Digit& d : digits_of(plan, 0)) {
       const std::size_t j = radix.size();
-      map.columns.push_back(cat(j));
       digits.rows[j].push_back(significant(d.radix, 5));
       radix.push_back(d.radix);
       weight.push_back(d.weight);
@@ -84,7 +84,7 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
     ordered_json shown = ordered_json::array();
     for (const std::int64_t m : positions) {
       digits.header.push_back(cat(c.name, " ", m));
-      map.rows.push_back(cat(m));
+      map.rows.push_back(cat(c.name, " ", m));
       map.values.emplace_back();
       map.details.emplace_back();
       std::vector<double> own;
@@ -111,7 +111,6 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                        {"sum", sum},
                        {"positions", written ? ranges_json(same) : ordered_json()}});
     }
-    maps.push_back(std::move(map));
     list.push_back({{"method", c.name},
                     {"scale", plan.extension().scale},
                     {"first_open_digit", first_open_digit(plan, g.train_length)},
@@ -130,8 +129,11 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
   result.page = {summary, back, digits};
   result.terminal = {summary, back};
   if (plans.size() <= 2) result.terminal.push_back(digits);
-  result.figures.push_back({"Digits", "digits", "Digits of positions",
-                            "Shade: the digit over its radix.", std::move(maps)});
+  result.figures.push_back(
+      {"Digits", "digits", map.title,
+       "Digits to the right of the last shaded one are open: no position so far uses them. Rows "
+       "that look the same are positions that the method cannot tell apart.",
+       std::vector<report::HeatMap>{std::move(map)}});
   return result;
 }
 

@@ -34,26 +34,36 @@ std::string runs_text(const std::vector<double>& scales, const std::vector<int>&
   return runs.empty() ? "-" : joined(runs, ", ");
 }
 
+// From a distance on, of every sixth of an octave the lowest value, that with a band up to the
+// highest, or of every half octave how far apart the two are.
+enum class Shown { lowest, band, swing };
+report::Series envelope(report::Series series, const std::vector<double>& values, std::int64_t from,
+                        Shown shown) {
+  const bool swing = shown == Shown::swing;
+  const double growth = std::exp2(swing ? 1.0 / 2 : 1.0 / 6) - 1;
+  for (auto at = values.begin() + std::max<std::int64_t>(1, from); at < values.end();) {
+    const double first = double(at - values.begin());
+    const auto width = std::max<std::ptrdiff_t>(1, std::ptrdiff_t(first * growth));
+    if (swing && width > values.end() - at) break;  // a part would have swung less
+    const auto end = at + std::min(width, values.end() - at);
+    const auto [low, high] = std::minmax_element(at, end);
+    const double middle = std::sqrt(first * double(end - values.begin() - 1));
+    report::ChartPoint& p = series.points.emplace_back();
+    p.x = middle, p.y = swing ? *high - *low : *low;
+    if (shown == Shown::band) p.low = *low, p.high = *high;
+    at = end;
+  }
+  return series;
+}
+
 }  // namespace
 
+// Pictures first.
 std::string page_of(const TheoryFigure& result) {
   std::string body =
-      cat("<section class=\"verdict\"><h1>", report::escaped(result.title), "</h1>\n");
-  std::string line;
-  for (const char c : result.words + "\n") {
-    if (c != '\n') {
-      line += c;
-    } else if (!line.empty()) {
-      body += cat("<p>", report::escaped(line), "</p>\n");
-      line.clear();
-    }
-  }
-  body += "</section>\n";
-  std::string lines;
-  std::string maps;
-  for (const report::Figure& f : result.figures) (f.is_map() ? maps : lines) += to_html(f);
-  if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
-  body += maps;
+      cat("<section class=\"verdict\"><h1>", report::escaped(result.title), "</h1></section>\n");
+  for (const report::Figure& f : result.figures) body += to_html(f, true);
+  body += cat("<p class=\"words\">", report::escaped(result.words), "</p>\n");
   for (const report::DataTable& t : result.page) body += to_html(t);
   return report::to_page(cat("mrrope theory: ", result.title), "theory", body);
 }
@@ -184,7 +194,8 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
   result.json["length"] = length;
   result.json["bound"] = bound;
   set_table(result, std::move(table));
-  add_chart(result, "estimate", std::move(chart));
+  add_chart(result, "estimate", std::move(chart),
+            "Where a line is straight, the angles tell the position.");
   return result;
 }
 
@@ -230,9 +241,12 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
       factor.marks = {{double(plan.boundaries().low), cat("low ", plan.boundaries().low)},
                       {double(plan.boundaries().high), cat("high ", plan.boundaries().high)}};
       lambda.marks = factor.marks;
+      factor.y.ticks.push_back(plan.extension().scale);
     }
-    add_chart(result, "factors", std::move(factor));
-    add_chart(result, "lambdas", std::move(lambda));
+    add_chart(result, "factors", std::move(factor),
+              "Methods rise from 1 to the scale between low and high; PI slows every pair.");
+    add_chart(result, "lambdas", std::move(lambda),
+              "Rising lines are progressive, falling ones regressive, flat ones uniform.");
   }
   result.json["geometry"] = geometry_fields(g);
   result.data = std::move(pairs);
@@ -256,6 +270,7 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
     report::LineChart chart =
         curve_chart(g, title, {"distance in tokens", report::Spacing::linear}, "distance seen");
     chart.marks = {{double(g.train_length), cat("window ", g.train_length)}};
+    chart.y.ticks = {double(g.train_length)};
     return chart;
   };
   report::LineChart charts[] = {chart_of("Distance seen in the fastest pair"),
@@ -290,8 +305,11 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
                     {"fastest_pair", seen[0]},
                     {"slowest_pair", seen[1]}});
   }
-  add_chart(result, "distance-fast", std::move(charts[0]));
-  add_chart(result, "distance-slow", std::move(charts[1]));
+  const char* note =
+      "A line above the window meets distances that the model never saw; one that bends keeps near "
+      "tokens where they are.";
+  add_chart(result, "distance-fast", std::move(charts[0]), note);
+  add_chart(result, "distance-slow", std::move(charts[1]), note);
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
   result.data = std::move(table);
@@ -314,7 +332,11 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
   report::LineChart whole =
       curve_chart(g, "B(m), all pairs", {"distance m", report::Spacing::log, true}, "B(m)");
   report::LineChart middle = whole;
-  middle.title = "B(m), middle pairs alone";
+  whole.title = "B(m), all pairs: the lowest in each sixth of an octave";
+  middle.title = "Swing of B(m), middle pairs alone: highest minus lowest in each half octave";
+  middle.y.label = "swing of B(m)";
+  std::vector<std::pair<std::int64_t, std::string>> roots;
+  const bool few = plans.size() <= 3;  // more bands would cover each other
   report::Palette palette;
   ordered_json& list = result.json["plans"] = ordered_json::array();
   for (const NamedPlan& c : plans) {
@@ -335,15 +357,27 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
                     {"first_negative", negative ? ordered_json(*negative) : ordered_json()},
                     {"middle_variation", o.variation},
                     {"middle_spread", o.spread}});
-    whole.series.push_back(with_values(palette.series(c.name), sum, 1));
-    middle.series.push_back(with_values(palette.series(c.name), part, 1));
+    const std::int64_t from = std::min(g.train_length, length) / 64;
+    whole.series.push_back(
+        envelope(palette.series(c.name), sum, from, few ? Shown::band : Shown::lowest));
+    middle.series.push_back(envelope(palette.series(c.name), part, from, Shown::swing));
+    if (!negative) continue;
+    whole.series.back().root = {double(*negative), 0};
+    roots.emplace_back(*negative, c.name);
   }
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
   set_table(result, std::move(table));
-  add_chart(result, "bound", std::move(whole));
+  std::sort(roots.begin(), roots.end());
+  std::string order;
+  for (const auto& [m, name] : roots) order += cat(order.empty() ? "" : ", ", name, " ", m);
+  add_chart(
+      result, "bound", std::move(whole),
+      cat("Where a line falls below 0, a random token can be ahead of a similar one. The dots "
+          "on the zero line are the first such distances: ",
+          order.empty() ? "none" : order, few ? ". The band reaches to the highest value." : "."));
   add_chart(result, "bound-middle", std::move(middle),
-            "Fewer and smaller swings mean a steadier sense of distance.");
+            "Lower and later is better: small swings mean a steady sense of distance.");
   return result;
 }
 

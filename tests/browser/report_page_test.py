@@ -194,8 +194,37 @@ class ReportPage(unittest.TestCase):
             self.assertEqual(self.page.run(script), "", theme)
         self.page.theme("light")
 
+    def test_the_picture_of_the_headline_has_the_whole_width(self):
+        self.assertEqual(self.page.run("document.querySelector('h1').nextElementSibling.className"), "full")
+        for width in (400, 800, 1400):
+            self.page.resize(width, 900)
+            widths = self.page.run("""['.verdict .full', 'main'].map(s => {
+              const e = document.querySelector(s);
+              const svg = [...e.querySelectorAll('svg')].find(c => c.getClientRects().length);
+              return (s === 'main' ? e : svg).getBoundingClientRect().width; })""")
+            self.assertGreater(widths[0], 0.98 * widths[1])
+        self.page.resize(1400, 900)
+
+    def test_every_figure_says_what_to_see(self):
+        notes = self.page.run("""[...document.querySelectorAll('figure')].map(
+          f => f.querySelector('.see')?.textContent || '')""")
+        self.assertNotIn("", notes)
+
+    def test_names_and_ticks_do_not_overlap(self):
+        script = """[...document.querySelectorAll('svg.lines')].flatMap(svg => {
+          const texts = [...svg.querySelectorAll('text')].filter(t => t.getClientRects().length);
+          const boxes = texts.map(t => t.getBoundingClientRect());
+          return texts.flatMap((t, i) => texts.slice(0, i).filter((_, k) =>
+            boxes[i].left < boxes[k].right - 2 && boxes[k].left < boxes[i].right - 2 &&
+            boxes[i].top < boxes[k].bottom - 3 && boxes[k].top < boxes[i].bottom - 3).map(
+            o => svg.getAttribute('aria-label') + ': ' + t.textContent + ' on ' + o.textContent)); })"""
+        for width in (400, 800, 1400):
+            self.page.resize(width, 900)
+            self.assertEqual(self.page.run(script), [], width)
+        self.page.resize(1400, 900)
+
     def test_narrow_pages_do_not_scroll_sideways(self):
-        for width in (400, 1400):
+        for width in (400, 800, 1400):
             self.page.resize(width, 900)
             self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
             shown = self.page.run("""[...document.querySelectorAll('svg.lines')].filter(

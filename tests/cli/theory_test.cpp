@@ -11,12 +11,12 @@ namespace {
 
 json json_of(const std::string& arguments) { return expect_json(arguments + " --json"); }
 
-// docs/near-far.md shows the second picture of this command.
+// docs/near-far.md shows it.
 TEST(TheoryCommand, DrawsThePictureOfNearAndFar) {
   const TempFolder temp;
   expect_run("theory distance llama2 --ctx 20k --methods pro,elastic:pro,far:pi --svg " +
              temp.file("distance.svg"));
-  EXPECT_EQ(read_file(temp / "distance-2.svg"),
+  EXPECT_EQ(read_file(temp / "distance.svg"),
             read_file(std::string(MRROPE_GOLDEN_DIR) + "/../../docs/pictures/near-far.svg"));
 }
 

@@ -36,16 +36,10 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
     throw Error(ErrorKind::failed, cat("cannot create the folder ", folder),
                 "give --svg a folder you can write to");
   }
-  std::size_t written = 0;
   for (const report::Figure& f : figures) {
-    std::size_t number = 0;
-    for (const std::string& svg : svg_files(f)) {
-      const std::string name = f.file + (++number > 1 ? cat("-", number) : "");
-      write_output((fs::path(folder) / (name + ".svg")).string(), svg);
-      ++written;
-    }
+    write_output((fs::path(folder) / (f.file + ".svg")).string(), report::svg_file({f}));
   }
-  note(cat("wrote ", written, " charts to ", folder));
+  note(cat("wrote ", figures.size(), " figures to ", folder));
 }
 
 // A page named like a file of a run that it shows would replace that.

@@ -46,19 +46,6 @@ void write_file(const std::string& path, const std::string& content) {
   note(cat("wrote ", path));
 }
 
-// More charts than one get -2, -3 in their names.
-void write_svgs(const std::filesystem::path& first, const theory::TheoryFigure& result) {
-  std::size_t index = 0;
-  for (const report::Figure& f : result.figures) {
-    for (const std::string& svg : svg_files(f)) {
-      std::filesystem::path path = first;
-      if (++index > 1) path.replace_filename(cat(first.stem().string(), "-", index, ".svg"));
-      write_file(path.string(), svg);
-    }
-  }
-  refuse_if(index == 0, "this figure has no chart", "give -o FILE.html or FILE.csv");
-}
-
 // Of a file, the geometry flags, one of the named examples, or, if nothing is given, the first plan
 // file or llama2 with a note.
 Geometry theory_geometry(const TheoryFlags& theory) {
@@ -125,7 +112,9 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
   for (const std::string& file : flags.out) {
     const std::string ending = std::filesystem::path(file).extension().string();
     if (ending == ".svg") {
-      write_svgs(file, result);
+      refuse_if(result.figures.empty(), "this figure has no chart",
+                "give -o FILE.html or FILE.csv");
+      write_file(file, report::svg_file(result.figures));
     } else if (ending == ".html" || ending == ".htm") {
       write_file(file, page_of(result));
     } else if (ending == ".csv") {
@@ -324,8 +313,8 @@ Verb<TheoryFlags> add_figure(CLI::App& theory, const char* name, const char* abo
                              void (*run)(const TheoryFlags& flags), const std::string& examples) {
   const auto [figure, flags] = add_verb<TheoryFlags>(theory, name, about, run);
   add_value(figure, "-o,--out", flags.out, "FILE",
-            "Write the chart (.svg; more charts get -2, -3 in their names), a page with charts and "
-            "tables (.html) or the table (.csv); repeatable");
+            "Write the charts (.svg), a page with charts and tables (.html) or the table (.csv); "
+            "repeatable");
   add_format(figure, flags.format, "text,json,csv");
   figure.footer("Examples:\n" + examples);
   return {figure, flags};

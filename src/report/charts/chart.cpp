@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string_view>
 
 #include "base/text.h"
@@ -25,13 +26,6 @@ double round_up(double x) {
   return 10 * power;
 }
 
-std::string axis_text(const Axis& axis, double value) {
-  if (axis.tokens && value >= 1 && value < 9e15 && value == std::floor(value)) {
-    return length_text(std::int64_t(value));
-  }
-  return value_text(value);
-}
-
 std::vector<Tick> even_ticks(const Range& range, const Axis& axis, int max) {
   // In halves, so that a range from -1e308 to 1e308 has a width.
   const double half = range.high / 2 - range.low / 2;
@@ -43,7 +37,7 @@ std::vector<Tick> even_ticks(const Range& range, const Axis& axis, int max) {
     const double value = (first + i) * step;
     if (!(range.place(value) <= 1 + 1e-9)) break;
     if (!ticks.empty() && value == ticks.back().value) break;  // steps lost to rounding
-    ticks.push_back({value, axis_text(axis, value)});
+    ticks.push_back({value, tick_text(axis, value)});
   }
   return ticks;
 }
@@ -59,7 +53,7 @@ std::vector<Tick> decade_ticks(const Range& range, const Axis& axis, int max) {
       for (const double digit : digits) {
         const double value = digit * std::pow(10.0, e);
         if (value < range.low * (1 - 1e-9) || value > range.high * (1 + 1e-9)) continue;
-        if (std::isfinite(value)) ticks.push_back({value, axis_text(axis, value)});
+        if (std::isfinite(value)) ticks.push_back({value, tick_text(axis, value)});
       }
     }
     return int(ticks.size()) <= max;
@@ -77,7 +71,7 @@ std::vector<Tick> doubling_ticks(const Range& range, const Axis& axis, int max) 
   const int step = std::max(1, (last - first + max) / max);
   for (int e = first; e <= last; e += step) {
     const double value = std::ldexp(1.0, e);
-    ticks.push_back({value, axis_text(axis, value)});
+    ticks.push_back({value, tick_text(axis, value)});
   }
   return ticks;
 }
@@ -134,6 +128,13 @@ std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max) {
   return even.size() > ticks.size() ? even : ticks;
 }
 
+std::string tick_text(const Axis& axis, double value) {
+  if (axis.tokens && value >= 1 && value < 9e15 && value == std::floor(value)) {
+    return length_text(std::int64_t(value));
+  }
+  return value_text(value);
+}
+
 std::string value_text(double value) {
   if (std::isnan(value)) return "-";
   const double size = std::abs(value);
@@ -153,8 +154,8 @@ std::string value_text(double value) {
   return text;
 }
 
-Series with_values(Series series, std::span<const double> values, std::size_t first) {
-  for (std::size_t i = first; i < values.size(); ++i) {
+Series with_values(Series series, std::span<const double> values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
     series.points.push_back({double(i), values[i]});
   }
   return series;
@@ -174,7 +175,18 @@ LineChart pair_chart(std::string title, std::string y_label, Spacing spacing) {
   return {.title = std::move(title),
           .x = {"pair, from fast to slow"},
           .y = {std::move(y_label), spacing},
-          .dots = false};
+          .dots = false,
+          .spread = true};
+}
+
+bool has_content(const LineChart& chart) {
+  std::set<double> values;
+  for (const Series& s : chart.series) {
+    for (const ChartPoint& p : s.points) {
+      if (std::isfinite(p.y)) values.insert(p.y);
+    }
+  }
+  return values.size() > 1;
 }
 
 bool is_elastic(const std::string& name) { return growth_of(name) != Growth::none; }

@@ -23,6 +23,7 @@ struct Axis {
   Spacing spacing = Spacing::linear;
   bool tokens = false;               // a length of text: ticks at powers of two, written 4k
   std::vector<double> include = {};  // values that the axis always shows
+  std::vector<double> ticks = {};    // values that have a tick before round ones do
 };
 
 // The range of values. Never empty: low < high, both finite, both positive on a log axis.
@@ -47,6 +48,9 @@ struct Tick {
 // Round values inside the range, ascending, at most `max` (2 or more).
 std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max);
 
+// What a tick at this value says.
+std::string tick_text(const Axis& axis, double value);
+
 // For people: 4 significant digits, without an exponent from 0.0001 to 10 million; "-" for NaN.
 std::string value_text(double value);
 
@@ -63,11 +67,12 @@ struct Series {
   std::string name;
   int colour = 0;  // Palette
   bool dashed = false;
-  std::vector<ChartPoint> points;  // x ascending
+  std::vector<ChartPoint> points;    // x ascending
+  std::optional<ChartPoint> root{};  // shown as a marker of its own
 };
 
-// With a point for each value from the first on: x is its index.
-Series with_values(Series series, std::span<const double> values, std::size_t first = 0);
+// With a point for each value: x is its index.
+Series with_values(Series series, std::span<const double> values);
 
 // With its points in the order of x.
 Series by_x(Series series);
@@ -84,10 +89,14 @@ struct LineChart {
   Axis x{}, y{};
   std::vector<Series> series{};
   std::vector<Mark> marks{};
-  bool dots = true;  // show the points themselves
+  bool dots = true;     // show the points themselves, and a tick at each
+  bool spread = false;  // names stand along the lines, where these are far apart
 };
 
-// Lines over the pairs of a model, without dots.
+// Whether there are two values that differ: otherwise a chart is empty or flat.
+bool has_content(const LineChart& chart);
+
+// Lines over the pairs of a model, without dots, their names spread.
 LineChart pair_chart(std::string title, std::string y_label, Spacing spacing);
 
 enum class Shades {
@@ -105,6 +114,7 @@ struct HeatMap {
   bool percent = false;  // cells show 100 times the value
   Shades shades = Shades::verdict;
   std::optional<std::pair<std::size_t, std::size_t>> best{};  // row and column to mark
+  std::string key{};  // what the shades say; empty: the numbers in the cells do
 };
 
 // One chart, or maps side by side.
@@ -112,15 +122,18 @@ struct Figure {
   std::string section;  // heading of the page
   std::string file;     // name without extension, unique
   std::string title;
-  std::string note;  // plain text under the title
+  std::string note;  // what to see, as plain text under the chart
   std::variant<LineChart, std::vector<HeatMap>> content;
+  std::optional<std::size_t> verdict{};  // the one that it carries: it goes below that headline
 
   bool is_map() const { return std::holds_alternative<std::vector<HeatMap>>(content); }
 };
 
 // Colours are numbers 0..kColours-1; 0 is grey, for the untouched model. A method has the same
 // colour in every chart; unknown names take the colours that are left, in the order they come.
-// A method that grows with the sequence ("elastic:pro") is dashed.
+// A method that grows with the sequence ("elastic:pro") is dashed. The first eight are those of
+// Okabe and Ito, which colour-blind readers can tell apart; the shape of the dots, or the dashes of
+// a line without dots, say the same once more.
 constexpr int kColours = 12;
 bool is_elastic(const std::string& name);
 
@@ -135,14 +148,15 @@ class Palette {
 
 struct SvgOptions {
   double width = 760;
-  bool standalone = false;  // a separate file: with title, style sheet and background
+  bool standalone = false;  // in a file of its own: with its title
+  double y = 0;             // of its top in that file
 };
 
 std::string to_svg(const LineChart& chart, const SvgOptions& options = {});
 std::string to_svg(const HeatMap& map, const SvgOptions& options = {});
 
-// Every chart of a figure as a file of its own.
-std::vector<std::string> svg_files(const Figure& figure);
+// All charts of these figures, below each other in one file.
+std::string svg_file(const std::vector<Figure>& figures);
 
 // The style sheet of charts, for light and dark.
 std::string chart_style();

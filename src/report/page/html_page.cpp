@@ -37,10 +37,13 @@ std::string data_part(const DataTable& table, const std::string& file) {
              "\">Download as CSV</a></details>\n");
 }
 
-// Twice: for wide pages, and for narrow ones with the same text size.
-std::string both_widths(const LineChart& chart) {
-  return cat("<div class=\"wide\">", to_svg(chart, {.width = 600}),
-             "</div>\n<div class=\"narrow\">", to_svg(chart, {.width = 368}), "</div>\n");
+// For wide pages and for narrow ones with the same text size; across a whole page also for those in
+// between.
+std::string all_widths(const LineChart& chart, bool full) {
+  const auto one = [&](const char* name, double width) {
+    return cat("<div class=\"", name, "\">", to_svg(chart, {.width = width}), "</div>\n");
+  };
+  return cat(one("wide", full ? 1112 : 600), full ? one("middle", 740) : "", one("narrow", 368));
 }
 
 DataTable table_of(const LineChart& chart) {
@@ -137,14 +140,14 @@ std::string to_page(const std::string& title, const std::string& lead, const std
       script, "</script>\n</body>\n</html>\n");
 }
 
-std::string to_html(const Figure& figure) {
+std::string to_html(const Figure& figure, bool full) {
   std::string charts;
   DataTable table;
   if (!figure.is_map()) {
     LineChart chart = std::get<LineChart>(figure.content);
     table = table_of(chart);
     chart.title = figure.title;
-    charts = both_widths(chart);
+    charts = all_widths(chart, full);
   } else {
     const auto& maps = std::get<std::vector<HeatMap>>(figure.content);
     table = table_of(maps);
@@ -153,14 +156,15 @@ std::string to_html(const Figure& figure) {
     for (const HeatMap& map : maps) {
       const std::string head =
           map.title == figure.title ? "" : cat("<h3>", escaped(map.title), "</h3>");
-      charts += cat("<div class=\"map\">", head, to_svg(map, {.width = many ? 900.0 : 320.0}),
-                    "</div>\n");
+      charts += cat("<div class=\"map\">", head,
+                    to_svg(map, {.width = many ? full ? 1112.0 : 900.0 : 320.0}), "</div>\n");
     }
     charts = cat(many ? "<div>\n" : "<div class=\"maps\">\n", charts, "</div>\n");
   }
-  return cat("<figure>\n<figcaption><h3>", escaped(figure.title), "</h3>",
-             figure.note.empty() ? "" : cat("<p>", escaped(figure.note), "</p>"), "</figcaption>\n",
-             charts, data_part(table, figure.file), "</figure>\n");
+  return cat(full ? "<figure class=\"full\">" : "<figure>", "\n<figcaption><h3>",
+             escaped(figure.title), "</h3></figcaption>\n", charts,
+             figure.note.empty() ? "" : cat("<p class=\"see\">", escaped(figure.note), "</p>\n"),
+             data_part(table, figure.file), "</figure>\n");
 }
 
 std::string escaped(std::string_view text) {

@@ -52,8 +52,8 @@ std::string to_html(const DataTable& table);
 std::string to_csv(const DataTable& table);
 
 // A figure with its caption, the table behind it (of lines a row per x and a column per series,
-// errors as "+-") and that table as a download.
-std::string to_html(const Figure& figure);
+// errors as "+-") and that table as a download. full: across the whole page.
+std::string to_html(const Figure& figure, bool full = false);
 
 // In the head of every page.
 constexpr const char* kPageMark = "<meta name=\"generator\" content=\"mrrope\">";

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 #include <regex>
+#include <set>
 
 namespace mrrope::report {
 namespace {
@@ -51,7 +53,7 @@ TEST(Chart, ContainsItsNumbersInFull) {
   expect_sound(svg);
   EXPECT_NE(svg.find("data-values=\"1024,4.3241987654321,4.1,4.5;2048,4.4,,\""), std::string::npos);
   EXPECT_NE(svg.find("class=\"end c1\""), std::string::npos);
-  EXPECT_EQ(count(svg, "<circle"), 2u);
+  EXPECT_EQ(count(svg, "class=\"dot\""), 2u);
 }
 
 TEST(Chart, EmptyCharts) {
@@ -66,7 +68,7 @@ TEST(Chart, EmptyCharts) {
 TEST(Chart, SinglePoint) {
   const std::string svg = to_svg(chart_of({{1024, 4, 3, 5}}));
   expect_sound(svg);
-  EXPECT_EQ(count(svg, "<circle"), 1u);
+  EXPECT_EQ(count(svg, "class=\"dot\""), 1u);
   EXPECT_EQ(count(svg, "class=\"line\""), 0u);
   EXPECT_EQ(count(svg, "class=\"whisker\""), 1u);
 }
@@ -76,7 +78,7 @@ TEST(Chart, MissingValueLeavesAGap) {
       chart_of({{512, 4}, {1024, 5}, {2048, kNothing}, {4096, 6}, {8192, 7}, {16384, kInfinite}}));
   expect_sound(svg);
   EXPECT_EQ(count(svg, "class=\"line\""), 2u);
-  EXPECT_EQ(count(svg, "<circle"), 4u);
+  EXPECT_EQ(count(svg, "class=\"dot\""), 4u);
   expect_sound(to_svg(chart_of({{kNothing, 4}, {1024, kNothing}})));
 }
 
@@ -120,6 +122,116 @@ TEST(Chart, NamesAreEscapedAndDoNotOverlap) {
     before = y;
   }
   EXPECT_EQ(labels, 12);
+}
+
+// A tick at each measured length and at the window, whatever the round values are.
+TEST(Chart, TicksAreAtMeasuredLengths) {
+  LineChart chart = chart_of({{700, 4}, {3000, 5}, {9000, 6}});
+  chart.marks = {window_mark(2000)};
+  const std::string svg = to_svg(chart);
+  expect_sound(svg);
+  for (const char* text : {"700", "2000", "3000", "9000"}) {
+    EXPECT_NE(svg.find(std::string(">") + text + "</text>"), std::string::npos) << text;
+  }
+  EXPECT_EQ(svg.find(">1k</text>"), std::string::npos);
+}
+
+TEST(Chart, TicksWithoutRoomHaveNoText) {
+  std::vector<ChartPoint> points;
+  for (int i = 0; i < 20; ++i) points.push_back({1000.0 + 10 * i, 4.0 + i});
+  const std::string svg = to_svg(chart_of(points), {.width = 368});
+  EXPECT_NE(svg.find(">1000</text>"), std::string::npos);
+  EXPECT_NE(svg.find(">1190</text>"), std::string::npos);
+  EXPECT_LT(count(svg, "class=\"tick\""), 17u);
+}
+
+TEST(Chart, GivenTicksComeBeforeRoundOnes) {
+  LineChart chart = pair_chart("factors", "factor", Spacing::log);
+  chart.series = {{"pi", 6, false, {{0, 1}, {63, 24.8}}}};
+  chart.y.ticks = {24.8};
+  const std::string svg = to_svg(chart);
+  EXPECT_NE(svg.find(">24.8</text>"), std::string::npos);
+  EXPECT_EQ(svg.find(">25</text>"), std::string::npos);
+}
+
+// One line would hide the other.
+TEST(Chart, EqualLinesShareAName) {
+  LineChart chart = chart_of({{512, 4}, {1024, 5}});
+  chart.series.push_back(chart.series.front());
+  chart.series.back().name = "auto";
+  chart.series.push_back({"none", 0, false, {{512, 4}, {1024, 9}}});
+  const std::string svg = to_svg(chart);
+  EXPECT_NE(svg.find(">pro = auto</text>"), std::string::npos);
+  EXPECT_EQ(count(svg, "class=\"line\""), 2u);
+  EXPECT_EQ(count(svg, "class=\"series "), 3u) << "its values stay";
+  for (const char* name : {"elastic:pro", "elastic:yarn", "elastic:uni"}) {
+    chart.series.push_back(chart.series.front());
+    chart.series.back().name = name;
+  }
+  EXPECT_NE(to_svg(chart).find(">pro = 4 others</text>"), std::string::npos);
+}
+
+// Colour is not the only sign: neighbouring colours have other shapes.
+TEST(Chart, DotsHaveShapes) {
+  std::set<std::string> shapes;
+  for (int colour = 0; colour < 4; ++colour) {
+    LineChart chart = chart_of({{512, 4}, {1024, 5}});
+    chart.series.front().colour = colour;
+    const std::string svg = to_svg(chart);
+    const std::size_t at = svg.find(" d=\"", svg.find("class=\"dot\""));
+    shapes.insert(svg.substr(at, svg.find("/>", at) - at));
+  }
+  EXPECT_EQ(shapes.size(), 4u);
+}
+
+TEST(Chart, SpreadNamesDoNotOverlap) {
+  LineChart chart = pair_chart("factors", "factor", Spacing::log);
+  for (int i = 0; i < 8; ++i) {  // all end at 16
+    std::vector<ChartPoint> points;
+    for (int x = 0; x <= 60; ++x) points.push_back({double(x), 1 + 15 * std::pow(x / 60.0, i + 1)});
+    chart.series.push_back({"method" + std::to_string(i), i, false, points});
+  }
+  for (const double width : {368.0, 1112.0}) {
+    const std::string svg = to_svg(chart, {.width = width});
+    expect_sound(svg);
+    static const std::regex label("class=\"end c[0-9]+\" x=\"([^\"]*)\" y=\"([^\"]*)\"");
+    std::vector<std::pair<double, double>> at;
+    for (std::sregex_iterator it(svg.begin(), svg.end(), label), end; it != end; ++it) {
+      at.emplace_back(std::stod((*it)[1]), std::stod((*it)[2]));
+    }
+    ASSERT_EQ(at.size(), 8u);
+    for (std::size_t a = 0; a < at.size(); ++a) {
+      EXPECT_GE(at[a].first, 0);
+      EXPECT_LE(at[a].first + 7 * 6.9, width);
+      for (std::size_t b = 0; b < a; ++b) {
+        const bool apart = std::abs(at[a].first - at[b].first) > 7 * 6.9 ||
+                           std::abs(at[a].second - at[b].second) > 12;
+        EXPECT_TRUE(apart) << width << ": " << a << " and " << b;
+      }
+    }
+  }
+}
+
+TEST(Chart, OneFileHasAllFigures) {
+  const Figure lines{"", "a", "lines", "", chart_of({{512, 4}, {1024, 5}})};
+  HeatMap map;
+  map.title = "shades";
+  map.rows = {"r"};
+  map.columns = {"c"};
+  map.values = {{0.5}};
+  map.key = "share";
+  const std::string svg = svg_file({lines, {"", "b", "maps", "", std::vector<HeatMap>{map}}});
+  expect_sound(svg);
+  EXPECT_EQ(count(svg, "<style>"), 1u);
+  EXPECT_EQ(count(svg, "<svg "), 3u);
+  EXPECT_EQ(count(svg, "class=\"key\""), 1u);
+  EXPECT_NE(svg.find("maps, shades"), std::string::npos);
+}
+
+TEST(Chart, FlatAndEmptyChartsSayNothing) {
+  EXPECT_FALSE(has_content(LineChart{}));
+  EXPECT_FALSE(has_content(chart_of({{512, 4}, {1024, 4}, {2048, kNothing}})));
+  EXPECT_TRUE(has_content(chart_of({{512, 4}, {1024, 4.1}})));
 }
 
 // The untouched model is compared inside its window only; a label at the right edge would suggest

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/page/html_page.h"
-
 #include <gtest/gtest.h>
+
+#include "report/page/html_page.h"
 
 namespace mrrope::report {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "report/report.h"
-
 #include <gtest/gtest.h>
+
+#include "report/report.h"
 
 namespace mrrope::report {
 namespace {

@@ -119,7 +119,8 @@ TEST(Report, UnfinishedRunsAreMarked) {
   fake.units = 0;
   write_run(temp / "empty", fake);
   const auto empty = read_records({(temp / "empty").string()});
-  EXPECT_NE(report_page(empty).find("nothing measured yet"), std::string::npos);
+  EXPECT_NE(report_page(empty).find("not finished: 0 of 6 units"), std::string::npos);
+  EXPECT_EQ(report_page(empty).find("nothing measured yet"), std::string::npos) << "no empty chart";
 }
 
 TEST(Report, NamesAreEscaped) {
@@ -150,6 +151,38 @@ TEST(Report, FoldersIncludeTheRunsInThem) {
   ASSERT_EQ(chart.series.size(), 4u);
   EXPECT_EQ(chart.series[1].name, "pro");
   EXPECT_EQ(chart.series[3].name, "pro (b)");
+}
+
+// The headline has its picture, with what to see in it.
+TEST(Report, PictureComesAfterTheHeadline) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  const auto records = read_records({(temp / "run").string()});
+  const auto figures = figures_of(records);
+  EXPECT_EQ(figures[0].verdict, std::optional<std::size_t>(0));
+  EXPECT_EQ(figures[0].note.rfind("At 2k pro is best (", 0), 0u) << figures[0].note;
+  const std::string page = report_page(records);
+  EXPECT_LT(page.find("</h1>"), page.find("<figure class=\"full\">"));
+  EXPECT_LT(page.find("<figure class=\"full\">"), page.find("What to do next"));
+  for (const Figure& f : figures) {
+    EXPECT_FALSE(f.note.empty()) << f.title;
+    EXPECT_TRUE(f.is_map() || has_content(std::get<LineChart>(f.content))) << f.title;
+  }
+}
+
+TEST(Report, ExplainsAScaleThatIsMoreThanAsked) {
+  RecordedMethod m;
+  m.method = "far:pi";
+  m.scale = 24.8;
+  m.scale_reason = "headroom 1.6";
+  EXPECT_EQ(scale_text(m, 1024, 8192),
+            " far:pi has a scale of 24.8, more than the 8 windows of 8k tokens: headroom 1.6.");
+  m.scale_reason.clear();
+  m.scale = 16;
+  EXPECT_NE(scale_text(m, 1024, 8192).find("it is made for 16k."), std::string::npos);
+  EXPECT_EQ(scale_text(m, 1024, 16384), "");
+  m.untouched = true;
+  EXPECT_EQ(scale_text(m, 1024, 8192), "");
 }
 
 TEST(Report, ModelsAreShownSeparately) {
@@ -212,7 +245,7 @@ TEST(Report, UnknownTasksGetTablesAndCharts) {
                                     {"scale", 4},
                                     {"length", length},
                                     {"metric", "score"},
-                                    {"value", 80.5},
+                                    {"value", length == 1024 ? 80.5 : 70.5},
                                     {"stderr", 3},
                                     {"n", 50}});
     }

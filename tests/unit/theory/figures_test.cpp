@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "support/expect_error.h"
 #include "theory/theory_figure.h"
@@ -117,6 +119,41 @@ TEST(BoundFigure, ByDefaultReachesAsFarAsThePlans) {
   const TheoryFigure f = bound_figure(kSmall, plans_of({"none", "pro"}, 4), 512);
   EXPECT_EQ(f.json["length"], 512);
   EXPECT_EQ(f.data.header.size(), 5u);
+  // An envelope of some dozen points, and a dot where the sum turns negative.
+  const auto& chart = std::get<report::LineChart>(f.figures[0].content);
+  ASSERT_EQ(chart.series.size(), 2u);
+  EXPECT_LT(chart.series[0].points.size(), 64u);
+  ASSERT_TRUE(chart.series[0].root.has_value());
+  EXPECT_EQ(chart.series[0].root->x, f.json["plans"][0]["first_negative"].get<double>());
+  for (const report::ChartPoint& p : chart.series[0].points) EXPECT_LE(p.low, p.high);
+  EXPECT_NE(f.figures[0].note.find("none "), std::string::npos) << f.figures[0].note;
+}
+
+TEST(BoundFigure, OfAFewPositions) {
+  Geometry wide = kSmall;
+  wide.train_length = 4096;
+  for (const std::int64_t length : {1, 2, 40}) {
+    const TheoryFigure f = bound_figure(wide, {{"none", make_plan(wide, {})}}, length);
+    for (const report::ChartPoint& p :
+         std::get<report::LineChart>(f.figures[0].content).series[0].points) {
+      EXPECT_LT(p.x, double(length));
+    }
+  }
+}
+
+TEST(TheoryPage, PicturesComeBeforeWords) {
+  for (const TheoryFigure& f : {bound_figure(kSmall, plans_of({"none", "pro"}, 4), 512),
+                                digits_figure(kSmall, plans_of({"none", "pro"}, 4), {7, 300})}) {
+    const std::string page = page_of(f);
+    EXPECT_LT(page.find("<figure"), page.find("rotary_dim")) << f.title;
+    for (const report::Figure& figure : f.figures) EXPECT_FALSE(figure.note.empty()) << f.title;
+  }
+  const TheoryFigure digits = digits_figure(kSmall, plans_of({"none", "pro"}, 4), {7, 300});
+  ASSERT_EQ(digits.figures.size(), 1u);
+  const auto& maps = std::get<std::vector<report::HeatMap>>(digits.figures[0].content);
+  ASSERT_EQ(maps.size(), 1u) << "one figure with a key";
+  EXPECT_FALSE(maps[0].key.empty());
+  EXPECT_EQ(maps[0].rows, (std::vector<std::string>{"none 7", "none 300", "pro 7", "pro 300"}));
 }
 
 Capture some_capture() {
@@ -139,7 +176,10 @@ TEST(AttentionFigure, NeedsOnlyCapturedVectors) {
   EXPECT_EQ(a.json["distances"].back(), 1024);
   ASSERT_EQ(a.json["plans"].size(), 2u);
   EXPECT_TRUE(a.json["plans"][1]["ks"].is_number());
-  EXPECT_EQ(a.figures.size(), 2u);
+  ASSERT_EQ(a.figures.size(), 2u);
+  // Only plans that meet new angles have a row.
+  const auto& maps = std::get<std::vector<report::HeatMap>>(a.figures[1].content);
+  for (const auto& row : maps[0].values) EXPECT_GT(*std::max_element(row.begin(), row.end()), 0);
   EXPECT_EQ(attention_figure(kSmall, plans, some_capture(), {"a model", 10, 1}).json, a.json);
   EXPECT_NE(attention_figure(kSmall, plans, some_capture(), {"a model", 10, 2}).json, a.json);
   // Without a plan that reaches past the window nothing can be compared there.
