@@ -276,7 +276,11 @@ constexpr RouteRow kRoutes[] = {
     {Route::llama_completion, "/completion", false, read_llama_completion},
     {Route::ollama_chat, "/api/chat", true, read_ollama},
     {Route::ollama_generate, "/api/generate", false, read_ollama},
-    {Route::ollama_options, "options", false, nullptr}};
+    {Route::ollama_options, "options", false, nullptr},
+    // Read by embeddings_reply():
+    {Route::embeddings, "/v1/embeddings", false, nullptr},
+    {Route::ollama_embed, "/api/embed", false, nullptr},
+    {Route::ollama_embeddings, "/api/embeddings", false, nullptr}};
 
 unsigned routes_of(const std::string& name) {
   if (name == "all") return kOpenAi | kOllama;

@@ -69,7 +69,10 @@ enum class Route : unsigned {
   llama_completion = 8,
   ollama_chat = 16,
   ollama_generate = 32,
-  ollama_options = 64
+  ollama_options = 64,
+  embeddings = 1024,
+  ollama_embed = 2048,
+  ollama_embeddings = 4096  // ollama's older one
 };
 
 // How a prompt is answered.
