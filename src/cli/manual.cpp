@@ -71,7 +71,7 @@ const std::pair<const char*, Names> kGroups[] = {
       "alias"}},
     {"Method", {"method", "scale", "ctx", "plan"}},
     {"Task", {}},
-    {"Output", {"out", "json", "svg", "format", "dry-run", "v", "version", "help"}},
+    {"Output", {"out", "json", "svg", "format", "log-format", "dry-run", "v", "version", "help"}},
     {"Engine",
      {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
       "parallel", "kv-unified", "deterministic", "shard"}},

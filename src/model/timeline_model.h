@@ -158,6 +158,16 @@ class TimelineModel : public Tokenizer {
   // usage (the engine can restore only the first of its timelines, and others exist).
   virtual std::unique_ptr<Timeline> restore(const std::filesystem::path& path,
                                             std::size_t rung) = 0;
+
+  // The token that a text to embed ends with, where the model was trained so.
+  virtual std::optional<Token> text_end() const { return std::nullopt; }
+
+  // The embedding of a text by the unmodified model: pooled as its file says, of length 1. Not
+  // while anything else is computed. Throws Error: unsupported (the model has none), usage (more
+  // tokens than its window), out_of_memory, failed.
+  virtual std::vector<float> embed(std::span<const Token> /*tokens*/) {
+    throw Error(ErrorKind::unsupported, "this model has no embeddings");
+  }
 };
 
 // Queries and keys that an engine reads from a model, before they are rotated: for figures of its

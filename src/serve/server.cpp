@@ -26,6 +26,8 @@ constexpr std::chrono::milliseconds kIdlePoll{50};
 constexpr std::chrono::seconds kDrainTimeout{3};  // of answers, when the server shuts down
 constexpr int kSpareConnections = 192;            // in addition to those that wait for an answer
 constexpr std::size_t kTotalBodyBytes = std::size_t{64} << 20;
+constexpr int kClientGone = 499;
+constexpr std::size_t kShownRoute = 200;  // bytes of an address, in an error
 
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -65,6 +67,20 @@ void refuse_for_memory(const Request& from, Response& response) {
   response.set_content(body, "application/json");
 }
 
+// The three that are most like what was asked for.
+std::string nearest(const std::string& wanted, const std::vector<std::string>& routes) {
+  std::vector<std::pair<std::size_t, std::string>> order;
+  for (const std::string& route : routes) order.emplace_back(edit_distance(wanted, route), route);
+  std::sort(order.begin(), order.end());
+  return cat(order.at(0).second, ", ", order.at(1).second, " and ", order.at(2).second);
+}
+
+// What a request has used, kept with its response until that is logged.
+Progress& use_of(Response& response) {
+  response.user_data.set("use", Progress());
+  return *response.user_data.get<Progress>("use");
+}
+
 GiveUp disconnect_check(const Request& from) {
   return [&from] { return HttpServer::client_is_gone(from); };
 }
@@ -98,8 +114,8 @@ struct ApiServer::State {
   HttpServer& http;
   const AccessRules access;
   const Clock::time_point started = Clock::now();
-  std::atomic<int> streams = 0;  // being sent
-  std::string routes;            // for those who ask for others
+  std::atomic<int> streams = 0;     // being sent
+  std::vector<std::string> routes;  // "GET /health"
 
   std::mutex mutex;  // guards what follows
   std::map<int, std::uint64_t> responses;
@@ -117,6 +133,22 @@ struct ApiServer::State {
   std::uint64_t number() {
     const std::lock_guard lock(mutex);
     return random();
+  }
+
+  // When a request has ended. Called where nothing may be thrown.
+  void log(const Request& from, const Progress& use, int status) noexcept {
+    if (!service.settings.on_request) return;
+    try {
+      const bool slot = from.path.starts_with("/slots/");
+      std::string verb = from.method;
+      if (verb == "HEAD") verb = "GET";
+      std::string route = cat(verb, " ", slot ? "/slots/{id}" : from.path);
+      if (std::count(routes.begin(), routes.end(), route) == 0) route = "- (no route)";
+      const std::chrono::duration<double, std::milli> took = Clock::now() - from.start_time_;
+      service.settings.on_request(
+          log_line(use, route, took.count(), status, service.settings.json_log));
+    } catch (const std::exception&) {  // no memory: the answer matters more
+    }
   }
 
   void answer_in_chunks(const Request& from, const CompletionRequest& request,
@@ -139,9 +171,11 @@ struct ApiServer::State {
       if (complete) sink.done();
       return chunks || !complete;
     };
-    const auto end = [this, stream](bool) {
+    response.user_data.set("streams", true);  // logged at its end
+    const auto end = [this, stream, &from](bool whole) {
       stream->cancel();
       --streams;
+      log(from, stream->use(), whole ? stream->status() : kClientGone);
     };
     const char* const type = stream->format().stream_type();
     if (chunks) return response.set_chunked_content_provider(type, more, end);
@@ -167,14 +201,15 @@ struct ApiServer::State {
       request.conversation = {};
     }
     if (request.stream) return answer_in_chunks(from, request, std::move(pending), response);
-    const auto answers = take_whole(service, std::move(pending), disconnect_check(from));
+    const auto answers =
+        take_whole(service, std::move(pending), disconnect_check(from), &use_of(response));
     reply(response, make_format({service, request, number()})->whole(answers));
   }
 
   // A route that gets the body of its request. shown: the path in the list of routes.
   void post(const char* path, const std::function<void(const Request&, Body, Response&)>& handler,
             const char* shown = nullptr) {
-    routes += cat(routes.empty() ? "" : ", ", "POST ", shown != nullptr ? shown : path);
+    routes.push_back(cat("POST ", shown != nullptr ? shown : path));
     http.Post(path, [this, handler](const Request& request, Response& response,
                                     const httplib::ContentReader& reader) {
       guarded(request, response, [&] {
@@ -186,7 +221,7 @@ struct ApiServer::State {
   }
 
   void get(const char* path, const std::function<void(Response&)>& handler) {
-    routes += cat(routes.empty() ? "" : ", ", "GET ", path);
+    routes.push_back(cat("GET ", path));
     http.Get(path, [handler](const Request& request, Response& response) {
       HttpServer::request_is_complete();
       guarded(request, response, [&] { handler(response); });
@@ -219,6 +254,7 @@ struct ApiServer::State {
     get("/props", [this](Response& r) { reply(r, props_reply(service)); });
     get("/slots", [this](Response& r) { reply(r, slots_reply(service, scheduler.slots())); });
     get("/api/tags", [this](Response& r) { reply(r, ollama_tags_reply(service)); });
+    get("/api/ps", [this](Response& r) { reply(r, ollama_ps_reply(service)); });
     get("/api/version", [](Response& r) { reply(r, {{"version", version()}}); });
     get("/metrics", [this](Response& r) {
       const SchedulerCounts counts = scheduler.counts();
@@ -236,6 +272,16 @@ struct ApiServer::State {
     for (const auto& [path, route] : kAnswers) {
       post(path, [this, way = route](From from, Body body, Response& r) {
         complete(from, std::move(body), way, r);
+      });
+    }
+    constexpr std::pair<const char*, Route> kEmbeddings[] = {
+        {"/v1/embeddings", Route::embeddings},
+        {"/api/embed", Route::ollama_embed},
+        {"/api/embeddings", Route::ollama_embeddings}};
+    for (const auto& [path, route] : kEmbeddings) {
+      post(path, [this, way = route](From from, const Body& body, Response& r) {
+        reply(r, embeddings_reply(service, scheduler, way, body.text, disconnect_check(from),
+                                  use_of(r)));
       });
     }
     post("/apply-template", [this](From from, const Body& body, Response& r) {
@@ -281,14 +327,20 @@ struct ApiServer::State {
       if (!response.body.empty()) return;
       std::string why = "the request could not be read";
       if (response.status == 404) {
-        why = cat("there is no ", request.method, " ", request.path, "; there are: ", routes);
+        const std::string asked = cat(request.method, " ", request.path).substr(0, kShownRoute);
+        why = cat("there is no ", asked, "; the nearest are ", nearest(asked, routes));
       }
       if (response.status == 414) why = "the address is too long";
       refuse(request, response, ApiError(response.status, why));
     });
-    http.set_logger([this](const Request&, const Response& response) {
-      const std::lock_guard lock(mutex);
-      ++responses[response.status];
+    http.set_logger([this](const Request& request, const Response& response) {
+      {
+        const std::lock_guard lock(mutex);
+        ++responses[response.status];
+      }
+      if (response.user_data.has("streams")) return;
+      const auto* const use = response.user_data.get<Progress>("use");
+      log(request, use != nullptr ? *use : Progress(), response.status);
     });
   }
 };

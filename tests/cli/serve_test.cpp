@@ -27,6 +27,12 @@ TEST(ServeCommand, OriginsAndNamesAreChecked) {
   }
 }
 
+TEST(ServeCommand, TheLogIsTextOrJson) {
+  const std::string serve = "serve " MRROPE_TINY_MODEL " --dry-run --log-format ";
+  expect_run(serve + "json");
+  expect_run(serve + "xml", 2, {"--log-format", "text", "json"});
+}
+
 TEST(ServeCommand, ADryRunThatDoesNotFitFails) {
   expect_run("serve " MRROPE_TINY_MODEL " --dry-run --ctx 512m --method pro --parallel 2", 1,
              {"KV cache", "does not fit"});

@@ -196,6 +196,65 @@ class Api(unittest.TestCase):
         self.assertEqual(by_tokens["choices"][0]["text"], self.server.complete(TEXT, 12)["choices"][0]["text"])
         self.assertEqual(self.server.post("/detokenize", {"tokens": [1 << 30]})[0], 400)
 
+    def test_embeddings(self):
+        client = self.server.client()
+        make = lambda text, **more: client.embeddings.create(model=self.model, input=text, **more)
+        texts = [TEXT, "let x = 1;", TEXT]
+        made = make(texts)  # the package asks for base64
+        plain = make(texts, encoding_format="float")
+        for one, other in zip(made.data, plain.data, strict=True):
+            self.assertEqual(len(one.embedding), len(other.embedding))
+            self.assertAlmostEqual(sum(x * x for x in one.embedding), 1, places=5)
+            self.assertLess(max(abs(a - b) for a, b in zip(one.embedding, other.embedding)), 1e-6)
+        same, different, again = (row.embedding for row in made.data)
+        self.assertEqual(same, again)
+        self.assertLess(sum(a * b for a, b in zip(same, different)), 0.999)
+        tokens = [self.server.post("/tokenize", {"content": t, "add_special": True})[1]["tokens"] for t in texts]
+        self.assertEqual(made.usage.prompt_tokens, sum(map(len, tokens)))
+        self.assertEqual(make(tokens).data[1].embedding, different)
+        self.assertEqual(make(tokens[1]).data[0].embedding, different)
+        # While an answer is being written.
+        stream = client.completions.create(model=self.model, prompt=TEXT, max_tokens=60, temperature=0, stream=True)
+        first = next(iter(stream))
+        self.assertEqual(len(make(["word"] * 200).data), 200)
+        self.assertGreater(len([first, *stream]), 30)
+        for bad, words in (("", "empty"), ([], "empty"), ([TEXT, ""], "empty"), (7, "string"), ([1 << 20], "vocabulary"),
+                           (TEXT * 100, "window"), (["a"] * 2049, "2048")):
+            status, answer = self.server.post("/v1/embeddings", {"input": bad})
+            self.assertEqual((status, answer["error"]["param"].split("[")[0]), (400, "input"), answer)
+            self.assertIn(words, answer["error"]["message"])
+
+    def test_ollamas_embeddings_and_ps(self):
+        of = lambda path, **body: self.server.post(path, {"model": self.model, **body})[1]
+        two = of("/api/embed", input=[TEXT, "let x = 1;"])
+        self.assertEqual(of("/api/embeddings", prompt=TEXT)["embedding"], two["embeddings"][0])
+        self.assertEqual(of("/api/embed", input=TEXT * 100)["prompt_eval_count"], 1024)
+        self.assertIn("window", of("/api/embed", input=TEXT * 100, truncate=False)["error"])
+        loaded = self.server.send("GET", "/api/ps")[1]["models"][0]
+        listed = self.server.send("GET", "/api/tags")[1]["models"][0]
+        self.assertEqual(loaded["digest"], listed["digest"])
+        self.assertRegex(loaded["digest"], "^[0-9a-f]{64}$")
+        self.assertEqual((loaded["name"], loaded["context_length"]), ("chatty", CTX))
+        self.assertEqual(loaded["details"]["quantization_level"], "q8_0")
+        self.assertRegex(loaded["details"]["parameter_size"], r"^\d+\.\d+M$")
+        self.assertEqual(of("/api/show")["digest"], loaded["digest"])
+
+    def test_the_log(self):
+        with Server("--parallel", "1", "--log-format", "json") as server:
+            server.complete(TEXT, 5)
+            list(server.client().completions.create(model=NAME, prompt=TEXT, max_tokens=6, temperature=0, stream=True))
+            server.send("GET", "/no/such/" + NAME)
+            # Opened anew: the server writes where the other descriptor stands.
+            said = lambda: pathlib.Path(f"/proc/self/fd/{server.errors.fileno()}").read_text()
+            logged = lambda: [line for line in said().splitlines() if not line.startswith("note: ")]
+            server.wait_until(lambda: len(logged()) >= 3, "three lines")
+            lines = sorted((json.loads(line) for line in logged()), key=lambda line: line["out"])
+            self.assertEqual([(l["method"], l["route"], l["out"], l["rung"], l["status"]) for l in lines],
+                             [("-", "(no route)", 0, None, 404), ("POST", "/v1/completions", 5, 0, 200),
+                              ("POST", "/v1/completions", 6, 0, 200)])
+            self.assertGreater(lines[2]["cached"], 5)
+            self.assertNotIn("river", said())
+
     def test_curl(self):
         # HTTP/1.0 has no chunks; --raw would show their lengths.
         for flags in ([], ["--http1.0", "--raw"], ["--http1.0", "--raw", "-H", "Connection: keep-alive"]):

@@ -158,6 +158,14 @@ class Clients(unittest.TestCase):
         made = client.generate(NAME, "Ada is 36 years old and speaks English.", options=options,
                                format=Person.model_json_schema())
         self.assertEqual(Person.model_validate_json(made.response).age, 36)
+        texts = ["A cat sleeps.", "The kitten is asleep."]
+        rows = client.embed(NAME, texts).embeddings
+        self.assertEqual(list(client.embeddings(NAME, texts[1]).embedding), list(rows[1]))
+        self.assertEqual([row.embedding for row in self.client.embeddings.create(model=NAME, input=texts).data],
+                         [list(row) for row in rows])
+        loaded = client.ps().models[0]
+        self.assertEqual((loaded.model, loaded.digest), (NAME, client.list().models[0].digest))
+        self.assertIn("q4_k", loaded.details.quantization_level)
 
     def test_pydantic_ai(self):
         model = OpenAIChatModel(NAME, provider=OpenAIProvider(openai_client=self.async_client()))

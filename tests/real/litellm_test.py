@@ -42,6 +42,9 @@ class Litellm(unittest.TestCase):
             self.check(lambda messages, **more: litellm.completion(
                 model=f"ollama_chat/{NAME}", api_base=base, messages=messages, temperature=0,
                 max_tokens=200, **more))
+            rows = [litellm.embedding(model=model, api_base=api, api_key="none", input=["A cat sleeps."]).data
+                    for model, api in ((f"openai/{NAME}", base + "/v1"), (f"ollama/{NAME}", base))]
+            self.assertEqual(rows[0][0]["embedding"], rows[1][0]["embedding"])
             question = [{"role": "user", "content": "What is the capital of France?"}]
             parts = openai(question, stream=True)
             self.assertIn("Paris", "".join(p.choices[0].delta.content or "" for p in parts))

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
+#include "core/ladder_text.h"
 #include "engine/llama/local.h"
 #include "formats/plan_file.h"
 #include "serve/server.h"
@@ -30,6 +31,7 @@ struct ServeFlags {
   std::int64_t timeout = 3600;
   std::optional<std::string> key_file, slot_folder, cors;
   std::vector<std::string> alias;
+  std::string log_format = "text";
   bool json = false;
   bool dry_run = false;
 };
@@ -133,6 +135,8 @@ void run_serve(ServeFlags flags) {
   server.on_prefill = [rungs = choice.ladder.rungs().size()](const serve::Progress& now) {
     std::cerr << cat(serve::prefill_text(now, rungs), "\n") << std::flush;
   };
+  server.json_log = flags.log_format == "json";
+  server.on_request = [](const std::string& line) { std::cerr << line + "\n" << std::flush; };
   serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server, std::move(listener));
   catch_interrupts();
   const std::string address =
@@ -154,7 +158,9 @@ void run_serve(ServeFlags flags) {
   } else {
     std::cout << server.model_name << " on " << address << ", " << server.slots
               << (server.slots == 1 ? " conversation" : " conversations at a time") << " of up to "
-              << server.context << " tokens" << std::endl;
+              << server.context << " tokens\n"
+              << "Chat page: " << address << "/\n"
+              << "Context: " << ladder_sentence(choice.ladder) << std::endl;
   }
   api.run(interrupt_requested);
 }
@@ -194,6 +200,9 @@ void add_serve(CLI::App& app) {
                 "The same request gets the same answer, whoever else is served and whatever is "
                 "cached; slower");
   add_engine(verb, flags.engine);
+  add_default(verb, "--log-format", flags.log_format, "FORMAT",
+              "Line per request on standard error, without anything of its content: text or json")
+      ->check(CLI::IsMember({"text", "json"}));
   verb.add_flag("--json", flags.json, "Print the address as JSON");
   verb.add_flag("--dry-run", flags.dry_run, "Print the memory that would be needed, and stop");
   verb.footer(

@@ -58,6 +58,10 @@ class LocalModel final : public TimelineModel {
   std::size_t batch() const override { return std::size_t(ubatch_); }
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
   std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
+  std::optional<Token> text_end() const override {
+    return llama_vocab_get_add_eos(vocab_) ? std::optional(llama_vocab_eos(vocab_)) : std::nullopt;
+  }
+  std::vector<float> embed(std::span<const Token> tokens) override;
 
   // The rest is for timelines.
 
@@ -136,6 +140,7 @@ class LocalModel final : public TimelineModel {
   void find_keys();
   void check_near(const Ladder& ladder) const;
   KeyState key_state(std::size_t rung) const;
+  void make_embedder(std::size_t tokens);
 
   // Inside a decode: whether the probabilities could be computed where the logits are.
   bool score_in_place(ggml_tensor* logits, std::span<const Token> targets);
@@ -152,6 +157,7 @@ class LocalModel final : public TimelineModel {
   int ubatch_;
   std::unique_ptr<Injector> injector_;  // outlives the context
   LlamaPtr<llama_context> context_;
+  LlamaPtr<llama_context> embedder_;   // once something was embedded; without a plan
   std::unique_ptr<KeyTurner> turner_;  // once a ladder that grows was used
   Workers workers_;
   Scoring scoring_ = Scoring::automatic;

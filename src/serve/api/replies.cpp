@@ -4,6 +4,9 @@
 #include <ctime>
 
 #include "base/text.h"
+#include "engine/run/open.h"
+#include "formats/gguf/gguf.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 #include "mrrope/version.h"
 #include "serve/api/fields.h"
@@ -68,12 +71,33 @@ std::int64_t done(const Service& service, std::future<std::int64_t> result, cons
   }
 }
 
+// 494032768 as "494.03M", as ollama writes it.
+std::string parameter_text(std::uint64_t count) {
+  const auto number = static_cast<double>(count);
+  if (count >= 1'000'000'000) return fixed(number / 1e9, 1) + "B";
+  if (count >= 1'000'000) return fixed(number / 1e6, 2) + "M";
+  return count == 0 ? "" : fixed(number / 1e3, 2) + "K";
+}
+
 // Of the model, for ollama's clients.
 ordered_json details(const Service& service) {
   const std::string& family = service.model.facts().architecture;
-  return {{"parent_model", ""},   {"format", "gguf"},
-          {"family", family},     {"families", ordered_json::array({family})},
-          {"parameter_size", ""}, {"quantization_level", ""}};
+  const ModelCard& card = service.card.get();
+  return {{"parent_model", ""},
+          {"format", "gguf"},
+          {"family", family},
+          {"families", ordered_json::array({family})},
+          {"parameter_size", parameter_text(card.parameters)},
+          {"quantization_level", card.quantization}};
+}
+
+ordered_json ollama_entry(const Service& service) {
+  const std::string& name = service.settings.model_name;
+  return {{"name", name},
+          {"model", name},
+          {"size", service.model.facts().weight_bytes},
+          {"digest", service.card.get().digest},
+          {"details", details(service)}};
 }
 
 }  // namespace
@@ -139,14 +163,29 @@ ordered_json models_reply(const Service& service) {
              {"max_model_len", service.settings.context}}}}};
 }
 
+ModelCard model_card(const Model& model) {
+  ModelCard card;
+  const std::string digest = model_digest(model.files);
+  card.digest = digest.substr(digest.find(':') + 1);
+  card.quantization = engine::precision_of(model, {}).at("weights");
+  if (model.format != "gguf") return card;
+  for (const GgufPart& part : read_gguf(model.path).parts) {
+    for (const GgufTensor& tensor : part.tensors) card.parameters += tensor.elements();
+  }
+  return card;
+}
+
 ordered_json ollama_tags_reply(const Service& service) {
-  const std::string& name = service.settings.model_name;
-  return {{"models", ordered_json::array({{{"name", name},
-                                           {"model", name},
-                                           {"modified_at", "1970-01-01T00:00:00Z"},
-                                           {"size", service.model.facts().weight_bytes},
-                                           {"digest", ""},
-                                           {"details", details(service)}}})}};
+  ordered_json entry = ollama_entry(service);
+  entry["modified_at"] = "1970-01-01T00:00:00Z";
+  return {{"models", ordered_json::array({std::move(entry)})}};
+}
+
+ordered_json ollama_ps_reply(const Service& service) {
+  ordered_json entry = ollama_entry(service);
+  entry["expires_at"] = "2286-11-20T17:46:39Z";  // never; ollama has no word for it either
+  entry["context_length"] = service.settings.context;
+  return {{"models", ordered_json::array({std::move(entry)})}};
 }
 
 ordered_json ollama_show_reply(const Service& service, std::string_view body) {
@@ -159,9 +198,12 @@ ordered_json ollama_show_reply(const Service& service, std::string_view body) {
   return {{"modelfile", ""},
           {"parameters", ""},
           {"template", service.chat ? service.chat->source : ""},
+          {"size", facts.weight_bytes},
+          {"digest", service.card.get().digest},
           {"details", details(service)},
           {"model_info",
            {{"general.architecture", family},
+            {"general.parameter_count", service.card.get().parameters},
             {family + ".context_length", service.settings.context},
             {family + ".embedding_length", facts.embedding},
             {family + ".block_count", facts.layers.size()},

@@ -281,7 +281,11 @@ constexpr RouteRow kRoutes[] = {
     {Route::ollama_generate, "/api/generate", false, read_ollama},
     {Route::ollama_options, "options", false, nullptr},
     {Route::messages, "/v1/messages", true, read_anthropic},
-    {Route::count_tokens, "/v1/messages", true, read_anthropic}};
+    {Route::count_tokens, "/v1/messages", true, read_anthropic},
+    // Read by embeddings_reply():
+    {Route::embeddings, "/v1/embeddings", false, nullptr},
+    {Route::ollama_embed, "/api/embed", false, nullptr},
+    {Route::ollama_embeddings, "/api/embeddings", false, nullptr}};
 
 unsigned routes_of(const std::string& name) {
   if (name == "all") return kOpenAi | kOllama | kMessages;

@@ -72,7 +72,10 @@ enum class Route : unsigned {
   ollama_generate = 32,
   ollama_options = 64,
   messages = 128,  // Anthropic's
-  count_tokens = 256
+  count_tokens = 256,
+  embeddings = 1024,
+  ollama_embed = 2048,
+  ollama_embeddings = 4096  // ollama's older one
 };
 
 // How a prompt is answered.

@@ -62,6 +62,15 @@ ApiError too_late(const Service& service, const char* what) {
                   {}, "timeout");
 }
 
+std::vector<Token> tokens_of_text(const Service& service, const std::string& text, bool add_bos,
+                                  bool special, const GiveUp& give_up) {
+  auto tokens = service.model.tokenize_unless(text, add_bos, special, give_up);
+  if (!tokens) throw gone();
+  return std::move(*tokens);
+}
+
+}  // namespace
+
 // give_up, and an error when the time for the answer is over.
 GiveUp with_deadline(const Service& service, const GiveUp& give_up) {
   return [&service, deadline = Clock::now() + service.settings.timeout, give_up] {
@@ -70,19 +79,12 @@ GiveUp with_deadline(const Service& service, const GiveUp& give_up) {
   };
 }
 
-std::vector<Token> tokens_of_text(const Service& service, const std::string& text, bool add_bos,
-                                  bool special, const GiveUp& give_up) {
-  auto tokens = service.model.tokenize_unless(text, add_bos, special, give_up);
-  if (!tokens) throw gone();
-  return std::move(*tokens);
-}
-
 // Only a text at the beginning gets what the model's texts begin with.
 std::vector<Token> tokens_of_prompt(const Service& service, const std::vector<PromptPart>& prompt,
-                                    const GiveUp& give_up) {
+                                    const char* field, const GiveUp& give_up) {
   std::vector<Token> tokens;
   for (const PromptPart& part : prompt) {
-    for (const Token token : part.tokens) check_token(service, token, "prompt");
+    for (const Token token : part.tokens) check_token(service, token, field);
     const std::vector<Token> more =
         part.tokens.empty()
             ? tokens_of_text(service, part.text, &part == prompt.data(), true, give_up)
@@ -91,6 +93,8 @@ std::vector<Token> tokens_of_prompt(const Service& service, const std::vector<Pr
   }
   return tokens;
 }
+
+namespace {
 
 std::string text_of_prompt(const Service& service, const std::vector<PromptPart>& prompt) {
   std::string text;
@@ -237,7 +241,9 @@ Service make_service(TimelineModel& model, const Ladder& ladder, engine::ChatRen
       "description": "", "parameters": {"type": "object", "properties": {}}}}])";
   const bool tools = trouble.empty() && template_error(*chat, renderer, kTool).empty();
   const BodyLimits limits = limits_of(settings, trouble.empty());
-  return {model, ladder, renderer, settings, chat, trouble, tools, limits};
+  auto card =
+      std::async(std::launch::async, [&model] { return model_card(model.facts()); }).share();
+  return {model, ladder, renderer, settings, chat, trouble, tools, limits, std::move(card)};
 }
 
 void check_model(const Service& service, const std::string& name) {
@@ -273,7 +279,7 @@ std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRe
   }
   for (const std::vector<PromptPart>& prompt : request.prompts) {
     jobs.push_back(prepared);
-    jobs.back().job.prompt = tokens_of_prompt(service, prompt, enough);
+    jobs.back().job.prompt = tokens_of_prompt(service, prompt, "prompt", enough);
     if (request.echo) jobs.back().syntax.echo = text_of_prompt(service, prompt);
   }
   if (!job.sampling.grammar.text.empty() && service.model.token_texts() == nullptr) {
@@ -347,9 +353,9 @@ std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
 }
 
 std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
-                                   const GiveUp& gone) {
+                                   const GiveUp& gone, Progress* use) {
   std::vector<Completion> completions;
-  for (auto& [answer, reader, complete, tokens, parsed] : pending) {
+  for (auto& [answer, reader, complete, tokens, parsed, now] : pending) {
     std::string text;
     while (!complete) {
       Answer::Part part;
@@ -358,6 +364,7 @@ std::vector<Completion> take_whole(const Service& service, std::vector<PendingAn
       std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(tokens));
       if (!complete && gone()) answer->cancel();
     }
+    if (use != nullptr) add_use(*use, answer->outcome());
     check_succeeded(service, answer->outcome());
     completions.push_back({reader.add(text, true), std::move(tokens), answer->outcome()});
   }
@@ -368,16 +375,24 @@ EventStream::EventStream(const Service& service, std::vector<PendingAnswer> pend
                          std::unique_ptr<AnswerFormat> format)
     : service_(service), pending_(std::move(pending)), format_(std::move(format)) {}
 
+Progress EventStream::use() const {
+  Progress use;
+  for (const PendingAnswer& pending : pending_) add_use(use, pending.now);
+  return use;
+}
+
 void EventStream::cancel() noexcept {
   for (PendingAnswer& pending : pending_) pending.answer->cancel();
 }
 
 void EventStream::next_of(int index, std::string& out, std::chrono::milliseconds patience) {
-  auto& [answer, reader, complete, tokens, parsed] = pending_[static_cast<std::size_t>(index)];
+  auto& [answer, reader, complete, tokens, parsed, now] = pending_[static_cast<std::size_t>(index)];
   if (reader.parses()) std::this_thread::sleep_until(parsed + kBetweenParses);
   Answer::Part part;
   complete = answer->take(part, patience);
-  for (const Progress& now : part.reading) format_->progress(out, index, now);
+  if (part.now.prompt > 0) now = part.now;
+  if (complete) now = answer->outcome();
+  for (const Progress& report : part.reading) format_->progress(out, index, report);
   std::move(part.tokens.begin(), part.tokens.end(), std::back_inserter(tokens));
   if (part.text.empty() && tokens.empty() && !complete) return;
   if (complete) check_succeeded(service_, answer->outcome());
@@ -413,8 +428,10 @@ bool EventStream::next(std::string& out, std::chrono::milliseconds patience) {
   try {
     return advance(out, patience);
   } catch (const ApiError& error) {
+    status_ = error.status;
     format_->failure(out, error);
   } catch (const std::exception& error) {
+    status_ = 500;
     format_->failure(out, ApiError(500, error.what(), {}, "generation_failed"));
   }
   cancel();

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -37,10 +38,20 @@ struct ServerSettings : SchedulerLimits {
   std::string method;      // as the user named it
   std::filesystem::path slot_folder;  // for files of conversations; empty: none are written
   engine::SessionOwner slot_owner;    // what these belong to
+  // Gets a line about every request when it ends: counts, never content. From any thread.
+  std::function<void(const std::string&)> on_request = {};
+  bool json_log = false;  // that line is JSON
 };
 
 // Called a few times per second while a request waits; true ends it.
 using GiveUp = engine::ChatRenderer::GiveUp;
+
+// What ollama's clients ask of a model.
+struct ModelCard {
+  std::string digest;
+  std::uint64_t parameters = 0;  // 0: not known
+  std::string quantization;
+};
 
 struct Service {
   TimelineModel& model;
@@ -51,6 +62,7 @@ struct Service {
   const std::string chat_error;  // empty, or why the model's chat template cannot be used
   const bool has_tools;          // the template has a place for them
   const BodyLimits limits;
+  const std::shared_future<ModelCard> card;  // made in the background
 };
 
 // Applies the model's chat template, to find out whether it can be used, and with tools.
@@ -126,6 +138,11 @@ std::vector<PreparedJob> prepare_jobs(const Service& service, const CompletionRe
 
 constexpr std::chrono::milliseconds kDisconnectPoll{200};  // how often clients are looked at
 
+// What a request used, over all its answers; the line about it. route: "POST /completion".
+void add_use(Progress& use, const Progress& answer);
+std::string log_line(const Progress& use, const std::string& route, double milliseconds, int status,
+                     bool json);
+
 // An answer on its way, and what reads it. Without it the answer is cancelled.
 struct PendingAnswer {
   std::shared_ptr<Answer> answer;
@@ -133,6 +150,7 @@ struct PendingAnswer {
   bool complete = false;
   std::vector<ChosenToken> tokens = {};  // not sent yet
   Clock::time_point parsed = {};         // the last time
+  Progress now = {};
 };
 
 // `answers` of them to each job. number: ids of tool calls are made of it. Throws ApiError where
@@ -143,7 +161,7 @@ std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
 
 // Waits for all of them. Throws ApiError if one fails or `gone` returns true.
 std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
-                                   const GiveUp& gone);
+                                   const GiveUp& gone, Progress* use = nullptr);
 
 ordered_json error_json(const ApiError& error);
 ordered_json anthropic_error_json(const ApiError& error);
@@ -212,6 +230,8 @@ class EventStream {
               std::unique_ptr<AnswerFormat> format);
 
   const AnswerFormat& format() const { return *format_; }
+  Progress use() const;
+  int status() const { return status_; }  // 200 unless something failed
 
   // Waits for new output and appends it to `out`. True once the end has been appended; where
   // anything fails, that is an error.
@@ -226,6 +246,7 @@ class EventStream {
   std::vector<PendingAnswer> pending_;
   std::unique_ptr<AnswerFormat> format_;
   bool opened_ = false;
+  int status_ = 200;
 };
 
 ordered_json tokenize_reply(const Service& service, std::string_view body, const GiveUp& give_up);
@@ -239,8 +260,14 @@ ordered_json count_tokens_reply(const Service& service, std::string_view body,
                                 const GiveUp& give_up);
 ordered_json slots_reply(const Service& service, const std::vector<SlotState>& slots);
 
+// OpenAI's embeddings, ollama's embed, or ollama's older embeddings.
+ordered_json embeddings_reply(const Service& service, Scheduler& scheduler, Route route,
+                              std::string_view body, const GiveUp& give_up, Progress& use);
+
 // What ollama's clients ask before they chat.
+ModelCard model_card(const Model& model);
 ordered_json ollama_tags_reply(const Service& service);
+ordered_json ollama_ps_reply(const Service& service);
 ordered_json ollama_show_reply(const Service& service, std::string_view body);
 
 // llama-server's POST /slots/{id}?action=save|restore|erase. Waits until the slot writes no answer,
@@ -262,5 +289,12 @@ std::string metrics_text(const SchedulerCounts& counts,
 
 // Throws ApiError (404) unless this is the name of the model here.
 void check_model(const Service& service, const std::string& name);
+
+// For prepare_jobs() and others; field: where the prompt comes from.
+std::vector<Token> tokens_of_prompt(const Service& service, const std::vector<PromptPart>& prompt,
+                                    const char* field, const GiveUp& give_up);
+GiveUp with_deadline(const Service& service, const GiveUp& give_up);
+
+std::string time_text(std::int64_t seconds);  // "2026-01-31T12:00:00Z"
 
 }  // namespace mrrope::serve

@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ollama's answers: /api/chat and /api/generate, whole or as one JSON object per line.
-#include <ctime>
-
 #include "base/json.h"
 #include "serve/api/service.h"
 
 namespace mrrope::serve {
 
 namespace {
-
-std::string time_text(std::int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  ::gmtime_r(&time, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
 
 std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(1e9 * seconds); }
 

@@ -161,6 +161,29 @@ std::future<std::int64_t> Scheduler::run_on_slot(int number, SlotTask task) {
   return result;
 }
 
+void Scheduler::between_rounds(std::function<bool()> step) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
+    steps_.push_back(std::move(step));
+  }
+  wake_.notify_all();
+}
+
+// The first in line, which then goes to its end.
+void Scheduler::run_step() {
+  std::function<bool()> step;
+  {
+    const std::lock_guard lock(mutex_);
+    if (steps_.empty()) return;
+    step = steps_.front();
+  }
+  const bool done = step();
+  const std::lock_guard lock(mutex_);
+  std::rotate(steps_.begin(), steps_.begin() + 1, steps_.end());
+  if (done) steps_.pop_back();
+}
+
 void Scheduler::refuse_new() {
   const std::lock_guard lock(mutex_);
   refusing_ = true;
@@ -168,7 +191,7 @@ void Scheduler::refuse_new() {
 
 bool Scheduler::idle() const {
   const std::lock_guard lock(mutex_);
-  return queue_.empty() && tasks_.empty() && counts_.slots_busy == 0;
+  return queue_.empty() && tasks_.empty() && steps_.empty() && counts_.slots_busy == 0;
 }
 
 SchedulerCounts Scheduler::counts() const {
@@ -209,7 +232,8 @@ void Scheduler::work() {
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [&] {
-        return stopping_ || !queue_.empty() || !tasks_.empty() || counts_.slots_busy > 0;
+        return stopping_ || !queue_.empty() || !tasks_.empty() || !steps_.empty() ||
+               counts_.slots_busy > 0;
       });
       if (stopping_) break;
     }
@@ -218,6 +242,7 @@ void Scheduler::work() {
       end_cancelled();
       resume_followers();
       run_slot_tasks();
+      run_step();
       admit();
       preempt_if_full();
       round();
@@ -238,6 +263,7 @@ void Scheduler::work() {
     waiting.answer->give({}, waiting.outcome);
   }
   tasks_.clear();  // whose futures tell
+  steps_.clear();
 }
 
 // Ends answers that were cancelled or took too long.

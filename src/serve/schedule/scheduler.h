@@ -167,7 +167,11 @@ class Scheduler {
   using SlotTask = std::function<void(std::unique_ptr<Timeline>&, std::string& salt)>;
   std::future<std::int64_t> run_on_slot(int number, SlotTask task);
 
-  // Refuses every later submit() and run_on_slot().
+  // From any thread: work() calls the step between two rounds, until it returns true. It must not
+  // throw. Where the server stops before, it is dropped.
+  void between_rounds(std::function<bool()> step);
+
+  // Refuses every later submit(), run_on_slot() and between_rounds().
   void refuse_new();
   // Whether all answers are complete.
   bool idle() const;
@@ -208,6 +212,7 @@ class Scheduler {
   };
 
   void run_slot_tasks();
+  void run_step();
   void admit();
   Slot* slot_for(const Job& job);
   void begin(Slot& slot, Writing waiting);
@@ -249,6 +254,7 @@ class Scheduler {
     std::packaged_task<std::int64_t(Slot&)> run;
   };
   std::deque<PendingTask> tasks_;
+  std::deque<std::function<bool()>> steps_;
   SchedulerCounts counts_;
   std::vector<SlotState> states_;  // of slots_, for others
   bool refusing_ = false;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "support/processes.h"
@@ -56,6 +57,10 @@ struct Running {
     s.key = key;
     s.cors = cors;
     s.model_name = "scripted";
+    s.on_request = [this](const std::string& line) {
+      const std::lock_guard lock(mutex_);
+      lines_.push_back(line);
+    };
     server = std::make_unique<ApiServer>(model, ladder, renderer, s, listen_on(s));
     done = std::async(std::launch::async, [this] { server->run([this] { return stop.load(); }); });
   }
@@ -69,6 +74,10 @@ struct Running {
     client.close_sending();
     return client.read_until();
   }
+  std::vector<std::string> lines() {  // of the log
+    const std::lock_guard lock(mutex_);
+    return lines_;
+  }
   double metric(const std::string& name) {
     const std::string text = ask(get_request("/metrics", "Connection: close\r\n"));
     const std::size_t at = text.find("\nmrrope_" + name + " ");
@@ -79,6 +88,8 @@ struct Running {
   engine::ChatRenderer renderer;
   std::unique_ptr<ApiServer> server;
   std::atomic<bool> stop = false;
+  std::mutex mutex_;
+  std::vector<std::string> lines_;
   std::future<void> done;  // last: waits for the server to end
 };
 
@@ -189,8 +200,65 @@ TEST(Server, HasTheRoutesOfLlamaServerAndOllama) {
   const std::string loaded = s.ask(post_request("/api/generate", R"({"model": "scripted"})"));
   EXPECT_TRUE(has(loaded, "200 OK") && has(loaded, "\"done_reason\":\"load\"")) << loaded;
   EXPECT_TRUE(has(s.ask(post_request("/api/generate", R"({"model": "x"})")), "404 Not Found"));
-  EXPECT_TRUE(has(s.ask(get_request("/nothing")), "there are: GET /"));
-  EXPECT_TRUE(has(s.ask(get_request("/nothing")), "POST /v1/chat/completions"));
+  const std::string ps = s.ask(get_request("/api/ps"));
+  EXPECT_TRUE(has(ps, "\"context_length\":4000") && has(ps, "\"expires_at\":\"2286")) << ps;
+  EXPECT_TRUE(has(ps, "\"digest\":\"e3b0c442")) << ps;  // of no files
+  EXPECT_TRUE(has(s.ask(post_request("/api/embed", R"({"input": "a"})")),
+                  "{\"error\":\"this model has no embeddings\"}"));
+}
+
+TEST(Server, NamesTheNearestRoutes) {
+  Running s;
+  const std::string typo = s.ask(post_request("/v1/chat/completion", "{}"));
+  EXPECT_TRUE(has(typo, "404 Not Found") && has(typo,
+                                                "no POST /v1/chat/completion; the nearest "
+                                                "are POST /v1/chat/completions, POST "))
+      << typo;
+  const std::string method = s.ask(get_request("/v1/embeddings"));
+  EXPECT_TRUE(has(method, "the nearest are POST /v1/embeddings, ")) << method;
+  EXPECT_FALSE(has(s.ask(get_request("/" + std::string(3000, 'x'))), std::string(300, 'x')));
+}
+
+TEST(Server, LogsEveryRequestWithoutItsContent) {
+  Running s("sesame");
+  const std::string key = "Authorization: Bearer sesame\r\nConnection: close\r\n";
+  const auto post = [&](const std::string& path, const std::string& body) {
+    return s.ask("POST " + path + " HTTP/1.1\r\nHost: localhost\r\n" + key +
+                 "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  };
+  s.ask(get_request("/health", key));
+  post("/v1/completions", R"({"prompt": "secret", "max_tokens": 5})");
+  post("/v1/completions", R"({"prompt": "secret", "max_tokens": 6, "stream": true})");
+  post("/v1/completions", R"({"prompt": "secret", "secret": 1, "temperature": "secret"})");
+  post("/v1/secret", "{}");
+  s.ask(post_request("/v1/completions", "{}"));  // without the key
+  post("/slots/secret?action=save", "{}");
+  while (s.lines().size() < 7) std::this_thread::yield();
+  std::string all;
+  for (const std::string& line : s.lines()) all += line.substr(20) + "\n";
+  const auto at = [&](const std::string& text) { return has(all, text); };
+  EXPECT_TRUE(at(" GET /health: 200, ")) << all;
+  EXPECT_TRUE(at(" ms, 7 tokens in, 0 cached, 5 out, rung 1\n")) << all;
+  EXPECT_TRUE(at(" ms, 7 tokens in, 6 cached, 6 out, rung 1\n")) << all;
+  EXPECT_TRUE(at(" POST /v1/completions: 400, ")) << all;
+  EXPECT_TRUE(at(" - (no route): 404, ")) << all;
+  EXPECT_TRUE(at(" POST /v1/completions: 401, ")) << all;
+  EXPECT_TRUE(at(" POST /slots/{id}: 501, ")) << all;
+  EXPECT_FALSE(at("secret") || at("sesame")) << all;
+}
+
+TEST(Server, LogsAStreamWhoseClientIsGone) {
+  Running s;
+  s.model.slow = true;
+  {
+    RawClient client(s.server->listener().port);
+    client.send(post_request("/v1/completions",
+                             R"({"prompt": "abc", "max_tokens": 3000, "stream": true})"));
+    client.read_until("data: ");
+  }
+  while (s.lines().empty()) std::this_thread::yield();
+  EXPECT_TRUE(has(s.lines().front(), " POST /v1/completions: 499, ")) << s.lines().front();
+  EXPECT_TRUE(has(s.lines().front(), " 4 tokens in, 0 cached, ")) << s.lines().front();
 }
 
 TEST(Server, HasAnthropicsMessages) {
