@@ -23,7 +23,8 @@ class Page:
         # The browser reads from its descriptor 3 and writes to 4.
         theirs, ours = os.pipe(), os.pipe()
         self.process = subprocess.Popen(
-            ["sh", "-c", f'exec "$0" "$@" 3<&{theirs[0]} 4>&{ours[1]}', find(), "--headless", "--no-sandbox",
+            # Not sh: some shells know descriptors of one digit only.
+            ["bash", "-c", f'exec "$0" "$@" 3<&{theirs[0]} 4>&{ours[1]}', find(), "--headless", "--no-sandbox",
              "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
              "--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={self.profile}", "about:blank"],
             pass_fds=(theirs[0], ours[1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
