@@ -4,11 +4,11 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <string_view>
 
 namespace mrrope::cli {
 
@@ -32,53 +32,43 @@ LineEditor find_editor() {
   return {};
 }
 
-volatile std::sig_atomic_t g_interrupted = 0;
-
-// While a line is typed, Ctrl-C ends neither the process nor, by SA_RESTART, goes unnoticed.
-class InterruptsLine {
+// While a line is typed, Ctrl-C does not end the process. The editor goes on reading after it, so
+// the hint comes from the handler.
+class InterruptsNothing {
  public:
-  InterruptsLine() {
+  InterruptsNothing() {
     struct sigaction action {};
-    action.sa_handler = [](int) { g_interrupted = 1; };
+    action.sa_flags = SA_RESTART;
+    action.sa_handler = [](int) {
+      constexpr std::string_view kHint = "\nCtrl-D or /exit ends the chat.\n> ";
+      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kHint.data(), kHint.size());
+    };
     sigaction(SIGINT, &action, &before_);
-    g_interrupted = 0;
   }
-  ~InterruptsLine() { sigaction(SIGINT, &before_, nullptr); }
-  InterruptsLine(const InterruptsLine&) = delete;
-  InterruptsLine& operator=(const InterruptsLine&) = delete;
+  ~InterruptsNothing() { sigaction(SIGINT, &before_, nullptr); }
+  InterruptsNothing(const InterruptsNothing&) = delete;
+  InterruptsNothing& operator=(const InterruptsNothing&) = delete;
 
  private:
   struct sigaction before_ {};
 };
 
-// Byte by byte, so that Ctrl-C is noticed; a terminal hands over whole lines anyway.
 std::optional<std::string> plain_line() {
   std::string line;
-  for (char c = 0;;) {
-    const ssize_t got = ::read(STDIN_FILENO, &c, 1);
-    if (got < 0 && errno == EINTR && g_interrupted == 0) continue;
-    if (got < 0 && errno == EINTR) return std::string();
-    if (got <= 0) return line.empty() ? std::nullopt : std::optional(line);
-    if (c == '\n') return line;
-    line += c;
-  }
+  if (!std::getline(std::cin, line)) return std::nullopt;
+  return line;
 }
 
 std::optional<std::string> typed_line(const LineEditor& editor, const std::string& prompt) {
-  const InterruptsLine guard;
-  std::optional<std::string> line;
-  if (editor.read != nullptr) {
-    const std::unique_ptr<char, void (*)(void*)> typed(editor.read(prompt.c_str()), std::free);
-    if (typed != nullptr) line = typed.get();
-    if (line && !line->empty()) editor.remember(line->c_str());
-  } else {
+  const InterruptsNothing guard;
+  if (editor.read == nullptr) {
     std::cerr << prompt << std::flush;
-    line = plain_line();
+    return plain_line();
   }
-  if (g_interrupted != 0) {
-    std::cerr << "\nCtrl-D or /exit ends the chat.\n";
-    return std::string();
-  }
+  const std::unique_ptr<char, void (*)(void*)> typed(editor.read(prompt.c_str()), std::free);
+  if (typed == nullptr) return std::nullopt;
+  const std::string line = typed.get();
+  if (!line.empty()) editor.remember(line.c_str());
   return line;
 }
 
@@ -86,11 +76,7 @@ std::optional<std::string> typed_line(const LineEditor& editor, const std::strin
 
 ReadLine standard_input() {
   if (isatty(STDIN_FILENO) == 0) {
-    return [](const std::string&) -> std::optional<std::string> {
-      std::string line;
-      if (!std::getline(std::cin, line)) return std::nullopt;
-      return line;
-    };
+    return [](const std::string&) { return plain_line(); };
   }
   return [editor = find_editor()](const std::string& prompt) { return typed_line(editor, prompt); };
 }

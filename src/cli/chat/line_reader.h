@@ -11,8 +11,7 @@ namespace mrrope::cli {
 // The next line of input, without its end; nothing at the end of input. The prompt is for a person.
 using ReadLine = std::function<std::optional<std::string>(const std::string& prompt)>;
 
-// From standard input. On a terminal with libedit, if the system has it; Ctrl-C then gives an empty
-// line and a hint.
+// From standard input, on a terminal with libedit, if the system has it. Ctrl-C there gives a hint.
 ReadLine standard_input();
 
 // A message of one line or more: one that ends with a backslash goes on in the next, and lines

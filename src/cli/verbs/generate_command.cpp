@@ -150,9 +150,10 @@ void run_generate(GenerateFlags flags) {
   engine.timelines = 1;
   engine::Places places;
   engine::SessionOwner owner{{}, {}, engine.type_k, engine.type_v};
+  // A chat may be saved later.
+  if (flags.chat || !flags.session.empty()) owner.model = model_digest(facts.files);
   if (!flags.session.empty()) {
     places.writes = {flags.session};
-    owner.model = model_digest(facts.files);
     if (!choice.ours) owner.plan = ladder_digest(choice.ladder);
     if (engine::session_exists(flags.session)) check_session(flags.session, owner);
   }
