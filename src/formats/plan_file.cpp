@@ -232,7 +232,7 @@ Ladder ladder_from_json(const json& content) {
     method.parameters.near_step = double(near.needed_integer("step", -kMaxLength, kMaxLength));
   }
   const std::int64_t longest = in.needed_integer("longest", 1, kMaxLength);
-  const Ladder ladder = made([&] { return make_ladder(g, method, longest, scale); });
+  Ladder ladder = made([&] { return make_ladder(g, method, longest, scale); });
 
   const json* rungs = in.find({"rungs"});
   const std::vector<Rung> expected = listed_rungs(ladder);

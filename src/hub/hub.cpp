@@ -211,8 +211,7 @@ fs::path blob_of(const fs::path& store, const fs::path& manifest) {
     if (!digest.starts_with(kKind) || !is_sha256(digest.substr(kKind.size()))) {
       corrupt(shown(manifest.string()), cat("the digest ", shown(digest), " is not a SHA-256"));
     }
-    const fs::path blob =
-        plain_file_in(store / "blobs", "sha256-" + digest.substr(kKind.size()), {});
+    fs::path blob = plain_file_in(store / "blobs", "sha256-" + digest.substr(kKind.size()), {});
     std::error_code error;
     if (fs::is_regular_file(blob, error)) return blob;
     throw Error(ErrorKind::failed, cat(shown(blob.string()), " is missing"));

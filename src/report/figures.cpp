@@ -312,9 +312,9 @@ class FigureMaker {
       const std::string note =
           tasks.size() == 1 ? info.note
                             : cat("Mean over ", tasks.size(), " tasks, where all have a value.");
-      add(section_of(group.front().task), cat(group.front().task, "-", metric),
-          best_and_worst(chart, info.higher_is_better) + note, std::move(chart),
-          std::exchange(verdict, std::nullopt));
+      const std::string words = best_and_worst(chart, info.higher_is_better) + note;
+      add(section_of(group.front().task), cat(group.front().task, "-", metric), words,
+          std::move(chart), std::exchange(verdict, std::nullopt));
     }
   }
 

@@ -23,7 +23,7 @@ namespace mrrope::report {
 
 struct RecordedMethod : eval::MethodRow {
   std::optional<Plan> numbers;  // of a ladder its last rung; absent where they make no plan
-  std::string scale_reason;     // why the scale is more than length over window; may be empty
+  std::string scale_reason{};   // why the scale is more than length over window; may be empty
 };
 
 struct RunRecord {

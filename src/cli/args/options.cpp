@@ -194,7 +194,7 @@ Geometry resolve(const SubjectFlags& flags) {
   refuse_if(!flags.rotary_dim || !flags.base || flags.train_ctx.empty(), "no model given",
             "give a GGUF file or a Hugging Face folder; plan and theory also take "
             "--rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096");
-  const Geometry geometry{*flags.rotary_dim, *flags.base, parse_length(flags.train_ctx)};
+  Geometry geometry{*flags.rotary_dim, *flags.base, parse_length(flags.train_ctx)};
   validate(geometry);
   return geometry;
 }

@@ -291,7 +291,7 @@ class ServerTokenizer final : public Tokenizer {
       if (known != pieces_.end()) return known->second;
     }
     const json body = {{"model", model_}, {"tokens", std::vector<Token>(list.begin(), list.end())}};
-    const std::string text =
+    std::string text =
         server_.call("/detokenize", body.dump(), kMaxTokensBytes, parse_text).must(kResume);
     const std::lock_guard lock(mutex_);
     if (list.size() == 1 && pieces_.size() < kMaxPieces) pieces_[list.front()] = text;

@@ -299,8 +299,9 @@ void read_rotation(const Keys& keys, const std::optional<Keys>& rope,
   geometry.rotary_dim = int(rotated);
   if (design) {
     // The first part of the pairs turns at the speed of the whole head, the rest never.
-    facts.factors.assign(std::size_t(head / 2), 1e30);
-    std::fill_n(facts.factors.begin(), std::size_t(part * double(head / 2)), 1.0);
+    const auto pairs = std::size_t(head / 2);
+    facts.factors.assign(pairs, 1e30);
+    std::fill_n(facts.factors.begin(), std::size_t(part * double(pairs)), 1.0);
     facts.factors_are_design = true;
   }
 }

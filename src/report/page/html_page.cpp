@@ -241,7 +241,9 @@ std::string to_html(const DataTable& table) {
 std::string to_csv(const DataTable& table) {
   std::string out;
   const auto put = [&](std::vector<std::string> row) {
-    for (std::string& cell : row) cell = (is_formula(cell) ? "'" : "") + cell;
+    for (std::string& cell : row) {
+      if (is_formula(cell)) cell.insert(0, "'");
+    }
     out += csv_line(row);
   };
   put(table.header);

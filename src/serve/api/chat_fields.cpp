@@ -20,7 +20,7 @@ constexpr std::size_t kMaxNameBytes = 256;
 std::string read_name(const Value& object) {
   const Value name = object.at("name");
   if (!name.json().is_string()) object.refuse("has no name");
-  const std::string text = name.text();
+  std::string text = name.text();
   if (text.empty() || text.size() > kMaxNameBytes) {
     name.refuse(cat("has ", text.size(), " bytes: 1 to ", kMaxNameBytes));
   }

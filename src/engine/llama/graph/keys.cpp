@@ -509,7 +509,7 @@ std::optional<std::vector<std::int32_t>> cells_after(const std::vector<KeyCache>
   const bool saved = save();
   for (std::size_t i = 0; i < caches.size(); ++i) write_rows(caches[i].tensor, cells, rows[i]);
   if (!saved || !restore()) return std::nullopt;
-  const auto found = find_marks(caches.front().tensor, cells.size());
+  auto found = find_marks(caches.front().tensor, cells.size());
   for (std::size_t i = 0; i < caches.size(); ++i) {
     ggml_tensor* const cache = caches[i].tensor;
     if (!found || read_rows(cache, *found) != marks_of(found->size(), cache->nb[1])) {
