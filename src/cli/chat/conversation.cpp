@@ -14,6 +14,7 @@
 #include "cli/app.h"
 #include "core/ladder_text.h"
 #include "eval/run/runner.h"
+#include "formats/plan_file.h"
 #include "mrrope/error.h"
 
 namespace mrrope::cli {
@@ -68,6 +69,9 @@ struct ChatState {
   void save(const std::string& path) {
     SessionFile file = chat.session;
     file.path = path;
+    if (file.owner.model.empty()) {  // hashing a file takes a while: not before it is needed
+      file.owner.model = model_digest(chat.conversation.model().facts().files);
+    }
     file.save(chat.conversation.timeline(), chat.messages);
     std::cerr << "Saved; resume with --session " << shell_word(path) << "\n";
   }

@@ -150,10 +150,9 @@ void run_generate(GenerateFlags flags) {
   engine.timelines = 1;
   engine::Places places;
   engine::SessionOwner owner{{}, {}, engine.type_k, engine.type_v};
-  // A chat may be saved later.
-  if (flags.chat || !flags.session.empty()) owner.model = model_digest(facts.files);
   if (!flags.session.empty()) {
     places.writes = {flags.session};
+    owner.model = model_digest(facts.files);
     if (!choice.ours) owner.plan = ladder_digest(choice.ladder);
     if (engine::session_exists(flags.session)) check_session(flags.session, owner);
   }
@@ -161,7 +160,6 @@ void run_generate(GenerateFlags flags) {
     engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_cost(facts, engine, prompt, flags);
   }
-  const std::optional<engine::ReadingSpeed> speed = engine::kept_speed(facts, engine);
   const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
   use(*model, choice);
   const Ladder& ladder = choice.ladder;
@@ -185,7 +183,8 @@ void run_generate(GenerateFlags flags) {
     note(cat("resuming the session after ", conversation.length(), " tokens"));
   }
   if (flags.chat) {
-    return run_chat(conversation, session, std::move(begun), prompt, flags, speed);
+    return run_chat(conversation, session, std::move(begun), prompt, flags,
+                    engine::kept_speed(facts, engine));
   }
   catch_interrupts();
   if (const auto at = conversation.parts_at(prompt)) {

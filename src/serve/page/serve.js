@@ -20,7 +20,7 @@
     node.addEventListener("click", act);
     return node;
   };
-  // Rows of figures without a value are not shown.
+  // Hides rows that have no value yet.
   const figure = (id, text) => {
     at(id).textContent = text;
     at(id).closest("div").hidden = !text;
