@@ -178,7 +178,7 @@ void run_inspect(const InspectFlags& flags) {
     engine.context = std::min<std::int64_t>(window, 2048);
     engine.timelines = 1;
     note("loading the model to time it");
-    speed = measure_speed(*engine::open_checked(model, engine, {}, {}), flags.engine);
+    speed = engine::measure_speed(*engine::open_checked(model, engine, {}, {}));
   }
   if (!flags.json) return print(model, ctx, scale, advice, speed);
   nlohmann::ordered_json out = to_json(model, ctx, scale, advice);

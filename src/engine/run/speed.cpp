@@ -107,7 +107,7 @@ void keep_speed(const Model& model, const LocalOptions& options, const ReadingSp
   }
 }
 
-ReadingSpeed measure_speed(TimelineModel& timelines, const LocalOptions& options) {
+ReadingSpeed measure_speed(TimelineModel& timelines) {
   constexpr std::int64_t kChunks = 4;  // the first one warms up
   const std::int64_t chunk = std::min<std::int64_t>(512, timelines.context_length() / kChunks);
   if (chunk * (kChunks - 1) < kEnoughTokens) {
@@ -124,9 +124,7 @@ ReadingSpeed measure_speed(TimelineModel& timelines, const LocalOptions& options
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     meter.add(i * chunk, chunk, took.count());
   }
-  const ReadingSpeed speed = meter.speed(timelines.facts()).value();
-  keep_speed(timelines.facts(), options, speed);
-  return speed;
+  return meter.speed(timelines.facts()).value();
 }
 
 double seconds_to_read(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths) {

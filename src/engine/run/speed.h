@@ -38,8 +38,8 @@ std::optional<ReadingSpeed> kept_speed(const Model& model, const LocalOptions& o
 // Where nothing can be written, nothing is kept.
 void keep_speed(const Model& model, const LocalOptions& options, const ReadingSpeed& speed);
 
-// Reads up to 1536 tokens, or as many as fit, and keeps the result.
-ReadingSpeed measure_speed(TimelineModel& timelines, const LocalOptions& options);
+// Reads up to 2048 tokens, or as many as fit. A model that keeps its speed keeps this one too.
+ReadingSpeed measure_speed(TimelineModel& timelines);
 
 // Seconds to read a text of each of these lengths.
 double seconds_to_read(const ReadingSpeed& speed, const std::vector<std::int64_t>& lengths);
