@@ -134,7 +134,9 @@ std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& o
       const eval::Estimate& e = found->estimate;
       text = cat("It finds ", fixed(100 * e.value, 0),
                  std::isfinite(e.error) ? cat(" +- ", fixed(100 * e.error, 0)) : std::string(),
-                 " % of ", plural(e.n, "needle"), " at ", length_text(r.lengths[l]), ".");
+                 r.units == "texts" ? " % of the needles in " : " % of ",
+                 plural(e.n, r.units == "texts" ? "text" : "needle"), " at ",
+                 length_text(r.lengths[l]), ".");
       break;
     }
   }

@@ -108,6 +108,17 @@ TEST_F(Endpoint, ShardsAreMerged) {
   EXPECT_EQ(results("merged"), results("whole"));
 }
 
+TEST_F(Endpoint, NeedlesOfOneTextAreAskedForOneByOne) {
+  FakeServer server;
+  const std::string line = "eval needle --endpoint " + server.url() +
+                           " --lengths 1k,2k --questions 3 --samples 4 --parallel 8 --form planted";
+  expect_run(line + " -o " + folder_.file("several"), 0, {"Questions about each text: 3."});
+  EXPECT_EQ(server.answered(), 2 * 3 * 4);
+  for (const json& row : json::parse(results("several"))["results"]) EXPECT_EQ(row["n"], 4) << row;
+  expect_run(line + " -o " + folder_.file("several"));
+  EXPECT_EQ(server.answered(), 2 * 3 * 4);  // nothing is asked again
+}
+
 TEST_F(Endpoint, UnansweredPromptsAreNotScoredAndAreSentAgain) {
   FakeServer server;
   for (const bool haystack : {false, true}) {

@@ -229,6 +229,36 @@ TEST_F(EvalCommand, FindsNeedles) {
   expect_run(start + " --dry-run", 0, {"form completion"});
 }
 
+// All needles of a text are asked for after it was read once.
+TEST_F(EvalCommand, AsksSeveralQuestionsOfOneText) {
+  const std::string start = "eval needle " + kModel + " --form planted --methods none,pro -t 2 " +
+                            "--haystack " + folder_.file("a.txt");
+  const std::string line = start + " --lengths 256,512 --samples 2 --questions 4 -o ";
+  const CommandResult r =
+      expect_run(line + folder_.file("several"), 0,
+                 {"4 depths x 2 texts", "Questions about each text: 4.", "12.5 %"});
+  const json results = json::parse(read_file(folder_ / "several/results.json"));
+  EXPECT_EQ(results["questions_per_text"], 4);
+  for (const json& row : results["results"]) EXPECT_EQ(row["n"], 2) << row;
+  EXPECT_LT(results["tokens"].get<double>(), 0.5 * results["naive_tokens"].get<double>());
+  EXPECT_EQ(expect_run(line + folder_.file("several")).out, r.out);
+  for (const char* part : {"1", "2"}) {
+    expect_run(line + folder_.file(std::string("part") + part) + " --shard " + part + "/2");
+  }
+  expect_run("report " + folder_.file("part1") + " " + folder_.file("part2") + " -o " +
+             folder_.file("joined"));
+  EXPECT_EQ(read_file(folder_ / "joined/results.json"),
+            read_file(folder_ / "several/results.json"));
+
+  expect_run(start + " --lengths 512 --questions 4 --dry-run", 0, {"4 needles x 2 methods"});
+  for (const char* n : {"0", "-3", "101", "many"}) {
+    expect_run(start + " --lengths 512 --questions " + n, 2, {"--questions"});
+  }
+  expect_run(start + " --lengths 512 --questions 5 --depths 0,50", 2, {"leave out one of them"});
+  expect_run(start + " --lengths 256,512 --questions 90", 2,
+             {"256 tokens have room for only ", "give --questions "});
+}
+
 TEST(GenerateCommand, StreamsTextAndObeysStop) {
   const std::string start = "generate " + kModel + " -p '1 2 3 4 5 6 7 8' -n 12";
   const CommandResult all = expect_run(start);

@@ -232,6 +232,17 @@ Estimate mean_of_units(const UnitValues& units) {
   return mean(values);
 }
 
+UnitValues means_of(const UnitValues& units, const std::function<UnitKey(const UnitKey&)>& group) {
+  std::map<UnitKey, std::pair<double, std::size_t>> sums;
+  for (const auto& [unit, value] : units) {
+    auto& [sum, n] = sums[group(unit)];
+    sum += value, ++n;
+  }
+  UnitValues means;
+  for (const auto& [key, sum] : sums) means[key] = sum.first / double(sum.second);
+  return means;
+}
+
 Estimate add_row(ResultTable& table, const std::string& task, const std::string& method,
                  std::int64_t length, const std::string& metric, UnitValues units,
                  std::optional<double> depth) {
@@ -297,6 +308,12 @@ std::string zero_baseline_note(const ResultTable& table) {
   return cat("Inside its window of ", length_text(table.window),
              " the unmodified model fails: ", names,
              ". Nothing can be learned beyond it from these tasks.");
+}
+
+std::string questions_remark(std::size_t questions) {
+  if (questions < 2) return {};
+  return cat("Questions about each text: ", questions,
+             ". n counts texts, and errors are over texts.\n");
 }
 
 std::string tie_remark(std::size_t ties, std::size_t answers) {

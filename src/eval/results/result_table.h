@@ -48,7 +48,8 @@ PairedDifference paired(std::span<const double> a, std::span<const double> b);
 
 // What was measured, by the unit that it is of. A task decides what the two numbers are: a
 // document, a depth and a needle, a set and a sample.
-using UnitValues = std::map<std::pair<std::size_t, std::size_t>, double>;
+using UnitKey = std::pair<std::size_t, std::size_t>;
+using UnitValues = std::map<UnitKey, double>;
 
 // Only units that both have, with finite values.
 PairedDifference paired_where_both(const UnitValues& a, const UnitValues& b);
@@ -262,6 +263,10 @@ std::size_t collect(
 // Their mean, with its error over units.
 Estimate mean_of_units(const UnitValues& units);
 
+// The means of units with the same `group`, such as the questions about one text, whose errors are
+// not independent.
+UnitValues means_of(const UnitValues& units, const std::function<UnitKey(const UnitKey&)>& group);
+
 // Adds a row, estimated from its units, and returns the estimate.
 Estimate add_row(ResultTable& table, const std::string& task, const std::string& method,
                  std::int64_t length, const std::string& metric, UnitValues units,
@@ -274,8 +279,9 @@ std::vector<Comparison> compare_methods(const ResultTable& table);
 // say nothing about longer texts.
 std::string zero_baseline_note(const ResultTable& table);
 
-// Remarks on answers that other roundings may change, and on tokens that were computed once for
-// several prompts; empty where there are none.
+// Remarks on several questions about each text, on answers that other roundings may change, and on
+// tokens that were computed once for several prompts; empty where there are none.
+std::string questions_remark(std::size_t questions);
 std::string tie_remark(std::size_t ties, std::size_t answers);
 std::string sharing_remark(std::int64_t tokens, std::int64_t naive_tokens);
 

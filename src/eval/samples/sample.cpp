@@ -400,14 +400,11 @@ class Scores {
 
   // The mean over the questions about each text.
   Values values_of(std::size_t method, const std::string& metric) {
-    std::map<SampleKey, std::pair<double, std::size_t>> sums;
-    for (const auto& [key, value] : scores_[{method, metric}]) {
-      auto& [sum, n] = sums[{key.first, key.second - key.second % sets_[key.first].questions}];
-      sum += value, ++n;
-    }
+    const auto text = [&](const UnitKey& key) -> UnitKey {
+      return {key.first, key.second - key.second % sets_[key.first].questions};
+    };
     Values values;
-    for (const auto& [key, sum] : sums) {
-      const double mean = sum.first / double(sum.second);
+    for (const auto& [key, mean] : means_of(scores_[{method, metric}], text)) {
       const SampleSet& set = sets_[key.first];
       values[{set.length, set.task}][key] = mean;
       const auto tags = tags_.find(key);
@@ -465,10 +462,7 @@ class Scores {
     if (truncated_ > 0) {
       text += cat("Cut in the middle to fit: ", truncated_, " of ", prompts_, " prompts.\n");
     }
-    if (questions_ > 1) {
-      text += cat("Questions about each text: ", questions_,
-                  ". n counts texts, and errors are over texts.\n");
-    }
+    text += questions_remark(questions_);
     if (empty_ > 0) text += cat("Empty answers: ", empty_, " of ", answers_, ".\n");
     if (unanswered_ > 0) {
       text += cat("Answers that name no choice, counted as wrong: ", unanswered_, " of ", answers_,

@@ -106,13 +106,14 @@ void run_ppl(const PplFlags& flags) {
 
 struct NeedleFlags {
   EvalFlags eval;
-  std::vector<double> depths = eval::usual_depths();
+  std::vector<double> depths;
   std::vector<std::string> haystack;
   eval::DocumentOptions documents;
   std::string form;
   std::optional<std::string> needle, question, answer;
   int answer_tokens = 0;
   std::size_t samples = 1;
+  std::size_t questions = 1;
   std::uint64_t seed = 1;
 };
 
@@ -132,11 +133,12 @@ void print_dry_run(const EvalJob& job, const eval::Target& target,
   std::int64_t tokens = 0;
   std::int64_t naive = 0;
   for (std::size_t s = 0; s < options.samples; ++s) {
-    const eval::NeedleTree tree =
-        plan_tree(target.tokenizer(), options, haystacks[s % haystacks.size()].tokens, s);
-    for (const eval::MethodUnderTest& method : job.methods) {
-      tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
-      naive += tree.naive_tokens;
+    for (const eval::NeedleTree& tree :
+         plan_sample(target.tokenizer(), options, haystacks[s % haystacks.size()].tokens, s)) {
+      for (const eval::MethodUnderTest& method : job.methods) {
+        tokens += shares(options, method) ? tree.tokens : tree.naive_tokens;
+        naive += tree.naive_tokens;
+      }
     }
   }
   const std::size_t methods = job.methods.size();
@@ -171,15 +173,20 @@ void run_needle_command(const NeedleFlags& flags) {
                             flags.answer.value_or("")};
     check_texts(*own);
   }
+  const bool together = flags.questions > 1;
+  refuse_if(together && !flags.depths.empty(),
+            "--questions spreads its needles over the text, and --depths says where they are",
+            "leave out one of them");
   EvalJob job = prepare_eval(flags.eval, equal_steps);
-  job.engine.timelines = 3;  // trunk, branch, question
+  job.engine.timelines = together ? 1 : 3;  // trunk, branch, question
   job.places.reads.insert(job.places.reads.end(), flags.haystack.begin(), flags.haystack.end());
   const OpenModel model = open_model(job);
   const eval::Target target = model.target();
 
   eval::NeedleOptions options;
   options.lengths = eval::sorted_lengths(job.lengths);
-  options.depths = flags.depths;
+  options.together = together;
+  options.depths = flags.depths.empty() ? eval::usual_depths(flags.questions) : flags.depths;
   options.samples = flags.samples;
   options.seed = flags.seed;
   options.form = make_form(target.tokenizer(), flags.form, own, flags.answer_tokens);
@@ -249,7 +256,12 @@ void add_eval_needle(CLI::App& eval) {
   add_value(verb, "-n,--predict", flags.answer_tokens, "N",
             "Maximum tokens of an answer; default 16, for chat and kamradt 50")
       ->check(CLI::Range(1, kMostCounted));
-  add_count(verb, "--samples", flags.samples, 1, "Needles per length and depth");
+  add_count(verb, "--samples", flags.samples, 1,
+            "Needles per length and depth; texts per length with --questions");
+  add_default(verb, "--questions", flags.questions, "N",
+              "Needles in each text, spread over it and asked for one after the other; the text is "
+              "read once, and errors are over texts")
+      ->check(CLI::Range(std::size_t(1), eval::kMaxNeedles));
   add_default(verb, "--seed", flags.seed, "N", "Seed of the words and numbers");
   add_eval_output(
       verb, flags.eval,

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <numeric>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -29,25 +28,24 @@ class NeedleUnits : public UnitWork {
     std::vector<Unit> all;
     trees_.reserve(options_.samples);
     for (std::size_t s = 0; s < options_.samples; ++s) {
-      trees_.push_back(plan_tree(target_.tokenizer(), options_, haystack(s).tokens, s));
-      if (target_.prompts() != nullptr) {
-        add_cells(s, all);
-        continue;
-      }
-      add_units(all, methods_, options_.lengths.back(), [&](std::size_t m) -> Unit {
-        Unit unit{{std::int64_t(s), std::int64_t(m), 0, 0},
-                  cost_of(trees_[s], methods_[m]),
-                  cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
-                  where(s, m)};
-        const auto lengths = std::int64_t(options_.lengths.size());
-        const auto depths = std::int64_t(options_.depths.size());
-        unit.answers = lengths * depths * room();
-        if (options_.together) {  // each text has room for one question
-          const auto& question = trees_[s].branches.front().needle.question;
-          unit.answers += lengths * (depths - 1) * std::int64_t(question.size());
+      trees_.push_back(plan_sample(target_.tokenizer(), options_, haystack(s).tokens, s));
+      for (std::size_t t = 0; t < trees_[s].size(); ++t) {
+        if (target_.prompts() != nullptr) {
+          add_cells(s, trees_[s][t], all);
+          continue;
         }
-        return unit;
-      });
+        const std::int64_t longest =
+            options_.together ? options_.lengths[t] : options_.lengths.back();
+        add_units(all, methods_, longest, [&](std::size_t m) -> Unit {
+          UnitPlace place = {std::int64_t(s), std::int64_t(m), 0, 0};
+          if (options_.together) place = {std::int64_t(s), std::int64_t(t), std::int64_t(m), 0};
+          Unit unit{place, cost_of(trees_[s][t], methods_[m]),
+                    cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
+                    where(s, m)};
+          unit.answers = std::int64_t(cells_of_unit()) * room();
+          return unit;
+        });
+      }
     }
     return all;
   }
@@ -55,10 +53,10 @@ class NeedleUnits : public UnitWork {
   // A whole tree.
   ordered_json compute(const Unit& unit, UnitProgress& progress) override {
     const auto sample = std::size_t(unit.place[0]);
-    const NeedleTree& plan = trees_[sample];
-    const MethodUnderTest& method = methods_[std::size_t(unit.place[1])];
+    const NeedleTree& plan = trees_[sample][options_.together ? std::size_t(unit.place[1]) : 0];
+    const MethodUnderTest& method = methods_[std::size_t(unit.place[options_.together ? 2 : 1])];
     progress_ = &progress;
-    cells_.assign(options_.lengths.size() * options_.depths.size(), nullptr);
+    cells_.assign(cells_of_unit(), nullptr);
     target_.timelines()->use(*method.ladder);
     std::int64_t tokens = cost_of(plan, method);
     read_recorded([&] {
@@ -71,7 +69,7 @@ class NeedleUnits : public UnitWork {
       if (std::all_of(cells_.begin(), cells_.end(), answered_already)) {
         // Only its line is missing.
       } else if (options_.together) {
-        together(sample, *method.ladder);
+        together(plan, *method.ladder);
       } else if (shares(options_, method)) {
         shared(plan, text);
       } else {
@@ -92,7 +90,8 @@ class NeedleUnits : public UnitWork {
     const NeedleBranch& branch = *asked_.at(unit.place).first;
     const NeedleCell& cell = *asked_.at(unit.place).second;
     const auto sample = std::size_t(unit.place[0]);
-    Question question{{whole_prompt(trees_[sample], branch, cell, haystack(sample).tokens), {}},
+    const NeedleTree& tree = trees_[sample][options_.together ? cell.length : 0];
+    Question question{{whole_prompt(tree, branch, cell, haystack(sample).tokens), {}},
                       generate_options()};
     question.line = [this, &branch, &cell, line = head(unit),
                      tokens = question.prompt.tokens.size()](const Generation* said) mutable {
@@ -110,8 +109,8 @@ class NeedleUnits : public UnitWork {
 
  private:
   // Behind an endpoint every cell is a unit, so that no answer is asked for twice.
-  void add_cells(std::size_t sample, std::vector<Unit>& all) {
-    for (const NeedleBranch& branch : trees_[sample].branches) {
+  void add_cells(std::size_t sample, const NeedleTree& tree, std::vector<Unit>& all) {
+    for (const NeedleBranch& branch : tree.branches) {
       for (const NeedleCell& cell : branch.cells) {
         add_units(all, methods_, 0, [&](std::size_t m) -> Unit {
           const UnitPlace place = {std::int64_t(sample), std::int64_t(m),
@@ -140,14 +139,15 @@ class NeedleUnits : public UnitWork {
   }
 
   std::int64_t cost_of(const NeedleTree& tree, const MethodUnderTest& method) const {
-    if (options_.together) {
-      return std::accumulate(options_.lengths.begin(), options_.lengths.end(), std::int64_t(0));
-    }
     return shares(options_, method) ? tree.tokens : tree.naive_tokens;
   }
 
   // Tokens that an answer may take.
   std::int64_t room() const { return options_.form.answer_tokens; }
+
+  std::size_t cells_of_unit() const {
+    return options_.depths.size() * (options_.together ? 1 : options_.lengths.size());
+  }
 
   static bool answered_already(const ordered_json& cell) { return !cell.is_null(); }
 
@@ -225,47 +225,42 @@ class NeedleUnits : public UnitWork {
     }
   }
 
-  void together(std::size_t sample, const Ladder& ladder) {
-    for (std::size_t l = 0; l < options_.lengths.size(); ++l) {
-      const NeedleTree text =
-          plan_together(target_.tokenizer(), options_, l, haystack(sample).tokens, sample);
-      std::unique_ptr<Timeline> timeline;
-      for (std::size_t d = 0; d < options_.depths.size(); ++d) {
-        const NeedleBranch& branch = text.branches[d];
-        if (done(branch.cells[0])) {
-          progress_->skip(room());
-          if (d + 1 == options_.depths.size()) progress_->skip(options_.lengths[l]);
-          continue;
-        }
-        const auto read = std::int64_t(text.head.size());
-        const auto question = std::int64_t(branch.needle.question.size());
-        // Cells are parts in their order. Keys may have been turned since the text was read.
-        const auto end = [&] {
-          return whole<std::int64_t>(progress_->parts()[index(branch.cells[0]) - 1].at("end"));
-        };
-        const bool again = d == 0 || ladder.rung_at(read) != ladder.rung_at(end());
-        if (again) timeline.reset();
-        if (timeline) {
-          timeline->truncate(read);
-        } else {
-          timeline = target_.timelines()->timeline();
-          append(*timeline, text.head);
-        }
-        append(*timeline, branch.needle.question);
-        answer(*timeline, branch, branch.cells[0], again ? read + question : question);
+  void together(const NeedleTree& text, const Ladder& ladder) {
+    std::unique_ptr<Timeline> timeline;
+    const auto read = std::int64_t(text.head.size());
+    for (std::size_t d = 0; d < text.branches.size(); ++d) {
+      const NeedleBranch& branch = text.branches[d];
+      const auto question = std::int64_t(branch.needle.question.size());
+      if (done(branch.cells[0])) {
+        progress_->skip(question + room());
+        continue;
       }
+      // Cells are parts in their order. Keys may have been turned since the text was read.
+      const auto end = [&] { return whole<std::int64_t>(progress_->parts()[d - 1].at("end")); };
+      const bool again = d == 0 || ladder.rung_at(read) != ladder.rung_at(end());
+      if (again) timeline.reset();
+      if (timeline) {
+        timeline->truncate(read);
+      } else {
+        timeline = target_.timelines()->timeline();
+        append(*timeline, text.head);
+      }
+      append(*timeline, branch.needle.question);
+      answer(*timeline, branch, branch.cells[0], again ? read + question : question);
     }
   }
 
-  static std::vector<Token> whole_prompt(const NeedleTree& plan, const NeedleBranch& branch,
-                                         const NeedleCell& cell, std::span<const Token> text) {
+  std::vector<Token> whole_prompt(const NeedleTree& plan, const NeedleBranch& branch,
+                                  const NeedleCell& cell, std::span<const Token> text) const {
     std::vector<Token> prompt = plan.head;
     const auto add = [&](std::span<const Token> tokens) {
       prompt.insert(prompt.end(), tokens.begin(), tokens.end());
     };
-    add(part(text, 0, branch.position));
-    add(branch.needle.needle);
-    add(part(text, branch.position, cell.haystack));
+    if (!options_.together) {
+      add(part(text, 0, branch.position));
+      add(branch.needle.needle);
+      add(part(text, branch.position, cell.haystack));
+    }
     add(branch.needle.question);
     return prompt;
   }
@@ -276,7 +271,7 @@ class NeedleUnits : public UnitWork {
   }
 
   std::size_t index(const NeedleCell& cell) const {
-    return cell.length * options_.depths.size() + cell.depth;
+    return (options_.together ? 0 : cell.length * options_.depths.size()) + cell.depth;
   }
 
   bool done(const NeedleCell& cell) const { return answered_already(cells_[index(cell)]); }
@@ -308,7 +303,7 @@ class NeedleUnits : public UnitWork {
   const std::vector<MethodUnderTest>& methods_;
   const std::vector<Haystack>& haystacks_;
   const NeedleOptions& options_;
-  std::vector<NeedleTree> trees_;  // by sample
+  std::vector<std::vector<NeedleTree>> trees_;  // by sample
   // Of the unit that is computed: by length, then by depth, whatever order they are computed in.
   // Null: not answered yet.
   std::vector<ordered_json> cells_;
@@ -341,12 +336,13 @@ class Needles {
       metrics_.insert(metrics_.begin() + 1, kStemmed);  // stems may differ from the words
     }
     table.metric = form_ == kKamradt ? kRecall : kContains;
-    table.units = "needles";
+    together_ = settings.contains("questions");
+    table.units = together_ ? "texts" : "needles";
     check_grid({table.methods.size(), table.lengths.size(), depths_.size()});
     table.expected_units = samples_ * table.methods.size();
-    if (run.at("model").value("architecture", "") == "served") {  // one per prompt
-      table.expected_units *= table.lengths.size() * depths_.size();
-    }
+    const bool served = run.at("model").value("architecture", "") == "served";
+    if (served || together_) table.expected_units *= table.lengths.size();
+    if (served) table.expected_units *= depths_.size();  // one per prompt
   }
 
   void unit(std::size_t method, const ordered_json& unit) {
@@ -385,7 +381,9 @@ class Needles {
       for (std::size_t l = 0; l < table_.lengths.size(); ++l) {
         const std::int64_t length = table_.lengths[l];
         for (const char* metric : metrics_) {
-          add_row(table_, kNeedle, method, length, metric, values_[{m, l, metric}]);
+          const UnitValues& all = values_[{m, l, metric}];
+          const auto text = [](const UnitKey& key) { return UnitKey{0, key.second}; };
+          add_row(table_, kNeedle, method, length, metric, together_ ? means_of(all, text) : all);
         }
         for (std::size_t d = 0; d < depths_.size(); ++d) {
           for (const char* metric : metrics_) {
@@ -405,6 +403,7 @@ class Needles {
                    {"unsnapped", unsnapped_},
                    {"tokens", tokens_},
                    {"naive_tokens", naive_tokens_}};
+    if (together_) table_.more["questions_per_text"] = depths_.size();
     describe();
   }
 
@@ -418,8 +417,9 @@ class Needles {
   }
 
   void describe() {
+    const char* what = together_ ? " text" : " needle";
     table_.heading = cat("Needles, form ", form_, ": ", depths_.size(), " depths x ", samples_,
-                         samples_ == 1 ? " needle" : " needles", ", ", haystacks_,
+                         what, samples_ == 1 ? "" : "s", ", ", haystacks_,
                          haystacks_ == 1 ? " haystack" : " haystacks", " (window ",
                          length_text(table_.window), ")\n");
     for (const MethodRow& m : table_.methods) {
@@ -445,7 +445,8 @@ class Needles {
     } else {
       table_.summary = "(Answer contained: the same numbers.)\n";
     }
-    table_.remarks = tie_remark(tied_, answers_);
+    table_.remarks = together_ ? questions_remark(depths_.size()) : "";
+    table_.remarks += tie_remark(tied_, answers_);
     if (unsnapped_ > 0) {
       table_.remarks += cat(unsnapped_, " needles were inserted mid-sentence.\n");
     }
@@ -457,7 +458,7 @@ class Needles {
   std::size_t samples_ = 0, haystacks_ = 0;
   std::string form_;
   std::vector<const char*> metrics_;
-  bool has_loss_ = false;
+  bool together_ = false, has_loss_ = false;
   std::map<std::tuple<std::size_t, std::size_t, std::string>, UnitValues> values_;
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> ties_;  // by method and length
   std::size_t tied_ = 0, answers_ = 0;
@@ -465,16 +466,20 @@ class Needles {
   std::int64_t tokens_ = 0, naive_tokens_ = 0;
 };
 
-// A unit's place: sample, method, and behind an endpoint the cell.
+// A unit's place: sample, method, and behind an endpoint the cell. Of a text with all needles:
+// sample, length, method.
 PlaceOf needle_places(const ordered_json& run) {
   const bool served = run.at("model").value("architecture", "") == "served";
   const ordered_json& settings = run.at("settings");
-  return [method_of = method_finder(run), served, lengths = settings.at("lengths"),
+  const bool together = settings.contains("questions");
+  return [method_of = method_finder(run), served, together, lengths = settings.at("lengths"),
           depths = settings.at("depths")](const ordered_json& unit) -> UnitPlace {
     UnitPlace place = {whole<std::int64_t>(unit.at("sample")), std::int64_t(method_of(unit)), 0, 0};
-    if (!served) return place;
+    if (!served && !together) return place;
     const ordered_json& cell = unit.contains("cells") ? unit.at("cells").at(0) : unit;
-    place[2] = std::int64_t(index_of(lengths, cell.at("length"), unit)) + 1;
+    const auto length = std::int64_t(index_of(lengths, cell.at("length"), unit));
+    if (!served) return {place[0], length, place[1], 0};
+    place[2] = length + 1;
     place[3] = std::int64_t(index_of(depths, cell.at("depth"), unit)) + 1;
     return place;
   };
@@ -483,12 +488,15 @@ PlaceOf needle_places(const ordered_json& run) {
 }  // namespace
 
 bool shares(const NeedleOptions& options, const MethodUnderTest& method) {
-  return options.share && !method.elastic();
+  return options.together || (options.share && !method.elastic());
 }
 
-std::vector<double> usual_depths() {
+std::vector<double> usual_depths(std::size_t needles) {
   std::vector<double> depths;
-  for (int d = 0; d <= 100; d += 10) depths.push_back(d);
+  for (int d = 0; d <= 100 && needles < 2; d += 10) depths.push_back(d);
+  for (std::size_t k = 0; k < needles && needles > 1; ++k) {
+    depths.push_back(100 * double(2 * k + 1) / double(2 * needles));
+  }
   return depths;
 }
 
@@ -501,9 +509,7 @@ void check_needle(const Target& target, const std::vector<MethodUnderTest>& meth
       refuse(cat("depth ", depth, " is not a percentage"), "give --depths between 0 and 100");
     }
   }
-  if (options.together && target.prompts() != nullptr) {
-    refuse("needles in one text need an engine that reads it once", "give a model file");
-  }
+  if (options.together) check_together(target.tokenizer(), options);
 }
 
 ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
@@ -518,7 +524,8 @@ ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>&
   const std::vector<Haystack> haystacks =
       make_haystacks(target.tokenizer(), documents, options.lengths.back(), options.samples,
                      options.form.name == kKamradt);
-  note_same_models(folder, methods, {options.lengths.back()});
+  note_same_models(folder, methods,
+                   options.together ? options.lengths : std::vector{options.lengths.back()});
   const NeedleForm& form = options.form;
   ordered_json settings = {{"lengths", options.lengths},
                            {"depths", options.depths},
@@ -534,7 +541,7 @@ ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>&
                              {"answer", form.answer},
                              {"stop", form.stop},
                              {"answer_tokens", form.answer_tokens}}}};
-  if (options.together) settings["together"] = true;
+  if (options.together) settings["questions"] = options.depths.size();
   ordered_json run = run_identity(kNeedle, target, methods, std::move(settings));
   run["haystacks"] = ordered_json::array();
   for (const Haystack& h : haystacks) run["haystacks"].push_back({{"id", h.id}});

@@ -95,9 +95,9 @@ struct NeedleOptions : EngineUse {
   std::uint64_t seed = 1;
   NeedleForm form;
 
-  // All needles of a sample are hidden in one text, which is read once per length, and asked for
-  // one after the other. Another test, harder than one needle, at a tenth of the cost. For forms
-  // whose question names {word}; not behind an endpoint.
+  // All needles of a sample are hidden in one text per length, one at each depth, and asked for one
+  // after the other; the text is read once. Another test, harder than one needle, for nearly the
+  // price of one. Errors are over texts. For forms whose question names {word}.
   bool together = false;
 };
 
@@ -134,22 +134,29 @@ std::optional<std::int64_t> snap_back(const Tokenizer& model, std::span<const To
 NeedleTree plan_tree(const Tokenizer& model, const NeedleOptions& options,
                      std::span<const Token> haystack, std::size_t sample);
 
-// All needles of one length in one text, which is the head; a branch for each depth, with one cell.
-// The text and the longest question leave room for the answer. Every needle has a word of its own.
-// Throws Error (usage) where a length has no room, or the form has too few different questions.
-NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, std::size_t length,
-                         std::span<const Token> haystack, std::size_t sample);
+// What is read for one sample: a tree, or together a text for each length, which is the head; a
+// branch for each depth, with one cell. The text and the longest question leave room for the
+// answer. Every needle has a question of its own; needle k is the same at every length. Its middle
+// lies at its depth, or at most half of its share of the haystack before. Needs check_together().
+std::vector<NeedleTree> plan_sample(const Tokenizer& model, const NeedleOptions& options,
+                                    std::span<const Token> haystack, std::size_t sample);
+
+// Throws Error (usage), which says how many fit, where the form has fewer different questions than
+// there are depths, or the shortest length no room for so many needles.
+void check_together(const Tokenizer& model, const NeedleOptions& options);
 
 // The task's name in run.json, journals and results.
 constexpr const char* kNeedle = "needle";
 constexpr const char* kContains = "contains";
 constexpr const char* kRecall = "rouge1_recall";
 
-// Whether a method's cells share prefixes: under a static plan, unless told not to.
+// Whether a method's cells share prefixes: under a static plan, unless told not to, and together.
 bool shares(const NeedleOptions& options, const MethodUnderTest& method);
 
-// Eleven depths from 0 to 100.
-std::vector<double> usual_depths();
+// Eleven depths from 0 to 100; for several needles in one text the middles of so many equal parts
+// of it, such as 10, 30, 50, 70, 90.
+constexpr std::size_t kMaxNeedles = 100;
+std::vector<double> usual_depths(std::size_t needles = 1);
 
 // What run_needle() checks first. Lengths are sorted. Throws Error (usage).
 void check_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
@@ -172,15 +179,16 @@ std::vector<Document> made_essays(const Tokenizer& tokenizer, std::int64_t token
                                   std::size_t max_count);
 
 // Runs the units that the folder's journal does not have yet (a sample under a method, which is a
-// whole tree with an answer for each of its parts; behind an endpoint one cell), then writes
-// results.json. Throws Error: usage, and what run_job() throws.
+// whole tree with an answer for each of its parts; one text where needles are together; behind an
+// endpoint one cell), then writes results.json. Throws Error: usage, and what run_job() throws.
 ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>& methods,
                        const std::vector<Document>& documents, const NeedleOptions& options,
                        RunFolder& folder, Progress& progress);
 
 // Metrics, from 0 to 1: rouge1_recall of the answer, rouge1_recall_stemmed (words of more than
 // three letters by their stems; only for answers with words) and contains (exactly). Units are
-// depths and needles; rows over all depths have no depth. Throws Error (corrupt).
+// depths and needles; rows over all depths have no depth, and where needles are together their
+// units are texts. Throws Error (corrupt).
 ResultTable needle_results(const nlohmann::ordered_json& run,
                            const std::vector<nlohmann::ordered_json>& units);
 

@@ -56,13 +56,71 @@ std::int64_t reach(std::int64_t asked) { return std::max<std::int64_t>(64, asked
 
 std::int64_t count(const std::vector<Token>& tokens) { return std::int64_t(tokens.size()); }
 
-// Tokens of a prompt of this length that are left for the haystack. Throws Error (usage) where
-// there are none.
-std::int64_t haystack_room(std::int64_t length, std::int64_t rest, const char* needles) {
-  if (length - rest >= 1) return length - rest;
-  refuse(cat("length ", length, " leaves no haystack: ", needles, ", question and answer take ",
-             rest, " tokens"),
-         cat("give lengths above ", rest));
+// One for each depth, each with a question of its own; fewer where the form has no more.
+std::vector<Needle> different_needles(const Tokenizer& model, const NeedleOptions& options,
+                                      std::size_t sample) {
+  constexpr std::int64_t kDraws = 100;  // in vain
+  std::vector<Needle> needles;
+  std::int64_t last = 0;
+  for (std::int64_t draw = 0; needles.size() < options.depths.size() && draw < last + kDraws;
+       ++draw) {
+    Needle needle = draw_needle(model, options.form, options.seed, sample, draw);
+    if (std::any_of(needles.begin(), needles.end(),
+                    [&](const Needle& other) { return other.question == needle.question; })) {
+      continue;
+    }
+    needles.push_back(std::move(needle));
+    last = draw;
+  }
+  return needles;
+}
+
+// What the first `n` needles leave of a text for the haystack, next to the longest of their
+// questions and its answer.
+std::int64_t room_beside(const std::vector<Needle>& needles, std::size_t n, std::int64_t length,
+                         std::int64_t head, const NeedleForm& form) {
+  std::int64_t longest = 0;
+  std::int64_t room = length - head - form.answer_tokens;
+  for (std::size_t k = 0; k < n; ++k) {
+    room -= count(needles[k].needle);
+    longest = std::max(longest, count(needles[k].question));
+  }
+  return room - longest;
+}
+
+// All needles of one length.
+NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, std::size_t length,
+                         std::span<const Token> haystack, std::size_t sample) {
+  NeedleTree text;
+  text.head = head_of(model, options.form);
+  std::vector<Needle> needles = different_needles(model, options, sample);
+  const std::size_t n = options.depths.size();
+  const std::int64_t room =
+      room_beside(needles, n, options.lengths[length], count(text.head), options.form);
+  std::int64_t at = 0;
+  const auto add = [&](std::span<const Token> tokens) {
+    text.head.insert(text.head.end(), tokens.begin(), tokens.end());
+  };
+  for (std::size_t d = 0; d < n; ++d) {
+    const auto asked = std::int64_t(double(room) * options.depths[d] / 100);
+    const auto snapped =
+        asked == room
+            ? room
+            : snap_back(model, haystack, asked, std::min(reach(asked), room / std::int64_t(2 * n)));
+    const std::int64_t position = std::max(at, snapped.value_or(asked));
+    add(haystack.subspan(std::size_t(at), std::size_t(position - at)));
+    add(needles[d].needle);
+    at = position;
+    text.branches.push_back(
+        {position, snapped.has_value(), std::move(needles[d]), {{length, d, room}}});
+  }
+  add(haystack.subspan(std::size_t(at), std::size_t(room - at)));
+  text.tokens = count(text.head);
+  for (const NeedleBranch& branch : text.branches) {
+    text.tokens += count(branch.needle.question);
+    text.naive_tokens += count(text.head) + count(branch.needle.question);
+  }
+  return text;
 }
 
 }  // namespace
@@ -168,7 +226,12 @@ NeedleTree plan_tree(const Tokenizer& model, const NeedleOptions& options,
       Needle needle = draw_needle(model, form, options.seed, sample, asked);
       const std::int64_t rest =
           count(tree.head) + count(needle.needle) + count(needle.question) + form.answer_tokens;
-      const std::int64_t room = haystack_room(length, rest, "needle");
+      const std::int64_t room = length - rest;
+      if (room < 1) {
+        refuse(cat("length ", length, " leaves no haystack: needle, question and answer take ",
+                   rest, " tokens"),
+               cat("give lengths above ", rest));
+      }
       const bool at_end = options.depths[d] == 100;
       const std::int64_t wanted = at_end ? room : std::min(asked, room);
       const auto sentence = at_end ? room : snap_back(model, haystack, wanted, reach(asked));
@@ -195,56 +258,35 @@ NeedleTree plan_tree(const Tokenizer& model, const NeedleOptions& options,
   return tree;
 }
 
-NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, std::size_t length,
-                         std::span<const Token> haystack, std::size_t sample) {
-  const NeedleForm& form = options.form;
-  constexpr std::int64_t kDraws = 1000;
-  constexpr std::int64_t kOtherPlace = std::int64_t(1) << 40;  // beyond any place in a text
-  const std::int64_t whole = options.lengths[length];
-  NeedleTree text;
-  text.head = head_of(model, form);
-  std::int64_t rest = count(text.head) + form.answer_tokens;
-  std::int64_t longest = 0;
-  for (std::size_t d = 0; d < options.depths.size(); ++d) {
-    NeedleBranch branch;
-    branch.position = std::int64_t(double(whole) * options.depths[d] / 100);
-    branch.cells = {{length, d, 0}};
-    const auto taken = [&](const Needle& needle) {
-      return std::any_of(
-          text.branches.begin(), text.branches.end(),
-          [&](const NeedleBranch& other) { return other.needle.question == needle.question; });
-    };
-    std::int64_t draw = 0;
-    do {
-      branch.needle =
-          draw_needle(model, form, options.seed, sample, branch.position + kOtherPlace * draw);
-    } while (taken(branch.needle) && ++draw < kDraws);
-    if (draw == kDraws) {
-      refuse(cat("the form ", form.name, " has too few different questions for ",
-                 options.depths.size(), " needles in one text"),
-             "give fewer depths, or a question with {word}");
-    }
-    rest += count(branch.needle.needle);
-    longest = std::max(longest, count(branch.needle.question));
-    text.branches.push_back(std::move(branch));
+std::vector<NeedleTree> plan_sample(const Tokenizer& model, const NeedleOptions& options,
+                                    std::span<const Token> haystack, std::size_t sample) {
+  if (!options.together) return {plan_tree(model, options, haystack, sample)};
+  std::vector<NeedleTree> texts;
+  for (std::size_t l = 0; l < options.lengths.size(); ++l) {
+    texts.push_back(plan_together(model, options, l, haystack, sample));
   }
-  const std::int64_t room = haystack_room(whole, rest + longest, "needles");
-  std::int64_t at = 0;
-  const auto add = [&](std::span<const Token> tokens) {
-    text.head.insert(text.head.end(), tokens.begin(), tokens.end());
-  };
-  for (NeedleBranch& branch : text.branches) {
-    const std::int64_t asked = std::min(branch.position, room);
-    const auto snapped = snap_back(model, haystack, asked, reach(branch.position));
-    branch.snapped = snapped.has_value() || asked == room;
-    branch.position = std::max(at, asked == room ? room : snapped.value_or(asked));
-    add(haystack.subspan(std::size_t(at), std::size_t(branch.position - at)));
-    add(branch.needle.needle);
-    at = branch.position;
-    branch.cells[0].haystack = room;
+  return texts;
+}
+
+void check_together(const Tokenizer& model, const NeedleOptions& options) {
+  const std::int64_t length = options.lengths.front();
+  const std::int64_t head = count(head_of(model, options.form));
+  std::size_t different = options.depths.size();
+  std::size_t fit = different;
+  for (std::size_t s = 0; s < options.samples; ++s) {
+    const std::vector<Needle> needles = different_needles(model, options, s);
+    different = std::min(different, needles.size());
+    fit = std::min(fit, different);
+    while (fit > 0 && room_beside(needles, fit, length, head, options.form) < 1) --fit;
   }
-  add(haystack.subspan(std::size_t(at), std::size_t(room - at)));
-  return text;
+  if (fit == options.depths.size()) return;
+  const bool few = fit == different;
+  refuse(cat(options.depths.size(), " questions about each text: ",
+             few ? cat("the form ", options.form.name, " has only ")
+                 : cat(length, " tokens have room for only "),
+             fit),
+         cat(fit > 1 ? cat("give --questions ", fit) : "leave out --questions",
+             few ? ", or give a --question with {word}" : ", or give longer --lengths"));
 }
 
 std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
