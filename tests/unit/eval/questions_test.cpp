@@ -182,7 +182,7 @@ TEST(NeedleQuestions, AreRefusedWhereTheyDoNotFit) {
     run(options);
     EXPECT_EQ(model.prompts.size(), 3 * 2 * fit);
   }
-  test::expect_error(ErrorKind::usage, "200 tokens have room for only 1",
+  test::expect_error(ErrorKind::usage, "200 tokens have room for only 2",
                      [&] { run(several(model, {200}, 6)); });
   for (const char* form : {"kamradt", "completion"}) {
     NeedleOptions same = several(model, {3000}, 2, form);
