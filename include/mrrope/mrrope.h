@@ -147,8 +147,8 @@ void mrrope_text_free(char* text);
 /* The plan of such a text; of a ladder, that of number `rung` of its list of rungs, from 0 on. */
 int mrrope_plan_parse(const char* text, int64_t rung, mrrope_plan** out);
 /* Where the cached keys of such a ladder change on the way to its longest text: a list of
- * {length: the last one, rung: its number in the list of rungs, border, shift}, the last two as in
- * mrrope/ladder.h and 0 without a near part. */
+ * {length: the last one, rung: its number in the list of rungs, border, shift, sharpness}, as in
+ * mrrope/ladder.h; border and shift are 0 without a near part. */
 int mrrope_ladder_places(const char* text, char** out);
 
 #ifdef __cplusplus

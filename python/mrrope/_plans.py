@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import ctypes
 import json
-import math
 import operator
 import os
 import pathlib
@@ -114,7 +113,7 @@ class Place:
     rung: int  # its number in Ladder.rungs
     border: int  # with a near part: keys at positions before it are far
     shift: int  # and with one factor for all pairs, by how much far keys come closer
-    sharpness: float = 1.0  # multiplies queries
+    sharpness: float  # multiplies queries
 
 
 def _plan_of(ladder: dict[str, Any], rung: dict[str, Any]) -> Plan:
@@ -150,18 +149,10 @@ class Ladder(_Made):
             raise Error(f"{length} tokens are more than the {self.longest} of {self.method}",
                         "make a ladder with a larger ctx")
         if not self._places:
-            self._places = [Place(**place, sharpness=self._sharpness(**place))
+            self._places = [Place(**place)
                             for place in ask("mrrope_ladder_places", self._text.encode())]
             self._lengths = [place.length for place in self._places]
         return self._places[bisect.bisect_left(self._lengths, length)]
-
-    def _sharpness(self, length: int, border: int, **_: int) -> float:
-        window = self.geometry.train_length
-        if not self.sharpen or length <= window or window < 2:
-            return 1.0
-        if self.near:  # the border moves behind this length
-            length = border + self.near["length"] + self.near["step"] - 1
-        return float((math.log(length) / math.log(window)) ** self.sharpen)
 
     def rung_at(self, length: int) -> int:
         """The number of the rung for a sequence of this many tokens, from 0 on.
@@ -179,7 +170,7 @@ class Ladder(_Made):
         >>> import mrrope
         >>> far = mrrope.ladder(mrrope.Geometry(128, 10000, 4096), "far:pi", ctx="16k")
         >>> far.near, far.border_at(4096), far.border_at(4097), far.border_at(16384)
-        ({'length': 256, 'step': 256}, 0, 3840, 16128)
+        ({'length': 512, 'step': 512}, 0, 3584, 15872)
         """
         return self.place_at(length).border
 

@@ -226,7 +226,8 @@ int mrrope_ladder_places(const char* text, char** out) {
       places.push_back({{"length", rung.length},
                         {"rung", number},
                         {"border", rung.border},
-                        {"shift", rung.shift}});
+                        {"shift", rung.shift},
+                        {"sharpness", rung.sharpness}});
     }
     return places;
   });

@@ -68,7 +68,7 @@ struct LadderMaker {
   std::int64_t longest;
   std::optional<double> scale;  // of a method that follows the length
   std::int64_t window = geometry.train_length;
-  FarDefaults usual = far_defaults(window, longest);
+  NearPart usual = default_near_part(window, longest);
   Ladder ladder = {};
 
   void set_parameters() {
@@ -79,18 +79,18 @@ struct LadderMaker {
     ladder.extension_.parameters = given;
     Parameters& own = ladder.extension_.parameters;  // those of a static plan
     own.rung_step = own.headroom = own.near = own.near_step = own.sharpen = std::nullopt;
-    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? usual.rung_step : kRungStep);
-    ladder.headroom_ = given.headroom.value_or(has_near_part ? usual.headroom : 1);
-    ladder.sharpen_ = given.sharpen.value_or(0);
+    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? kFarRungStep : kRungStep);
+    ladder.headroom_ = given.headroom.value_or(has_near_part ? kFarHeadroom : 1);
+    ladder.sharpen_ = given.sharpen.value_or(has_near_part ? kFarSharpen : 0);
     if (!has_near_part) return;
-    ladder.near_ = usual.near;
+    ladder.near_ = usual;
     if (given.near) ladder.near_->length = tokens_of(*given.near, window);
     if (given.near_step) ladder.near_->step = tokens_of(*given.near_step, window);
   }
 
   void check_near() const {
     const NearPart& near = *ladder.near_;
-    const auto [length, step] = usual.near;
+    const auto [length, step] = usual;
     const std::string hint =
         window - length - step < 1
             ? "use a static method, e.g. pro"
@@ -165,7 +165,7 @@ struct LadderMaker {
       const double seen = ladder.has_single_factor_ ? 1 / plan.factor().front() : 1;
       const std::int64_t end = border + near.length + near.step - 1;  // the border moves behind it
       ladder.rungs_.push_back({std::min(length, end), plan, border,
-                               std::llround(double(border) * (1 - seen)), sharpness_at(end)});
+                               std::llround(double(border) * (1 - seen)), sharpness_at(length)});
     }
   }
 

@@ -223,17 +223,13 @@ double pair_with_turns(const Geometry& g, double turns) {
   return double(r.size() - 1) + (std::log(r.back()) - wanted) / slope;
 }
 
-FarDefaults far_defaults(std::int64_t window, std::int64_t longest) {
-  const double times = double(longest) / double(window);
-  const bool few = times <= kFewWindows;
-  // Up to a few windows far keys are drawn together as little as the length allows, so that a model
-  // can still tell them apart. 256 tokens near is the least that was measured.
+NearPart default_near_part(std::int64_t window, std::int64_t longest) {
+  // The longer the near part, the more far keys are drawn together: 1024 tokens, unless the window
+  // is so short or so long that they would be more than 1/8 or less than 1/32 of it.
   const std::int64_t near =
-      few ? std::max({std::int64_t(1), window / 32, std::min<std::int64_t>(256, window / 4)})
-          : std::max<std::int64_t>(1, window / 4);
+      std::max({std::int64_t(1), window / 32, std::min<std::int64_t>(1024, window / 8)});
   // So far that the border would move too often, it moves by more at a time.
-  const std::int64_t step = std::clamp(longest / kMaxBorders + 1, near, std::max(near, window / 2));
-  return {few ? one_rung(times) : kRungStep, few ? 1 : kFarHeadroom, {near, step}};
+  return {near, std::clamp(longest / kMaxBorders + 1, near, std::max(near, window / 2))};
 }
 
 MethodSpec resolve_auto(const Geometry& geometry, MethodSpec method, std::int64_t ctx,

@@ -104,22 +104,17 @@ inline YarnRamp yarn_ramp(int rotary_dim, double base, double length, double bet
   return {std::max(0.0, low), std::min(rotary_dim - 1.0, high)};
 }
 
-// What far:NAME does where a parameter is not given. docs/defaults.md has the evidence.
+// The rung step of elastic:NAME where none is given.
 inline constexpr double kRungStep = 1.19;
-// Up to so many windows far:NAME has a short near part, no headroom and one rung.
-inline constexpr double kFewWindows = 4;
-// Its headroom beyond: of 1.25, 1.6 and 2 it found the most needles on MrRoPE Tiny, for 0.6 % in
-// perplexity.
-inline constexpr double kFarHeadroom = 1.6;
 // Each place of the border is a rung with a plan of its own.
 inline constexpr std::int64_t kMaxBorders = 4096;
 
-struct FarDefaults {
-  double rung_step;
-  double headroom;
-  NearPart near;
-};
-FarDefaults far_defaults(std::int64_t window, std::int64_t longest);
+// What far:NAME does where a parameter is not given, at every length. docs/defaults.md has the
+// evidence.
+inline constexpr double kFarRungStep = 1.42;  // a little more than the root of 2
+inline constexpr double kFarHeadroom = 1.25;
+inline constexpr double kFarSharpen = 0.7;
+NearPart default_near_part(std::int64_t window, std::int64_t longest);
 
 // `auto` is a function of the geometry and the length alone: none inside the window, far:pi beyond
 // it. Other methods come back unchanged.

@@ -225,7 +225,7 @@ Ladder ladder_from_json(const json& content) {
 
   method.parameters.rung_step = in.needed_real("rung_step");
   method.parameters.headroom = in.needed_real("headroom");
-  method.parameters.sharpen = in.real({"sharpen"});
+  method.parameters.sharpen = in.real({"sharpen"}).value_or(0);
   if (method.growth == Growth::far) {
     const JsonKeys near = in.needed_object("near");
     method.parameters.near = double(near.needed_integer("length", -kMaxLength, kMaxLength));

@@ -49,7 +49,7 @@ Ladder near_far(const Geometry& geometry, const char* method, double attn_coef =
   spec.parameters.rung_step = 1.5;
   spec.parameters.near = double(near.length);
   spec.parameters.near_step = double(near.step);
-  if (sharpen != 0) spec.parameters.sharpen = sharpen;
+  spec.parameters.sharpen = sharpen;
   return make_ladder(geometry, spec, std::int64_t(kTokens));
 }
 
@@ -74,7 +74,12 @@ std::vector<std::vector<double>> by_definition(const std::filesystem::path& path
   };
   const auto weight = [&](std::size_t i, std::size_t j) {
     const double t = rung(i).plan.attention_scale();
-    const double end = double(rung(i).border + ladder.near()->length + ladder.near()->step - 1);
+    std::size_t last = ladder.rung_at(std::int64_t(i) + 1);  // with the same plan
+    while (last + 1 < ladder.rungs().size() &&
+           ladder.rungs()[last + 1].plan.extension() == rung(i).plan.extension()) {
+      ++last;
+    }
+    const double end = double(ladder.rungs()[last].length);
     const double sharper = std::int64_t(i) < kWindow
                                ? 1
                                : std::pow(std::log(end) / std::log(kWindow), ladder.sharpen());

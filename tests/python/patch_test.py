@@ -394,9 +394,7 @@ def plain_attention(query, key, value, ladder, count):
     """Attention of the last of `count` tokens, head by head in double; keys are not rotated yet."""
     place = ladder.place_at(count)
     far, shipped = ladder.rungs[place.rung].plan, ladder.rungs[0].plan
-    window, m = ladder.geometry.train_length, place.length
-    if ladder.near:
-        m = place.border + ladder.near["length"] + ladder.near["step"] - 1
+    window, m = ladder.geometry.train_length, ladder.rungs[place.rung].length
     sharper = (math.log(m) / math.log(window)) ** ladder.sharpen if count > window else 1.0
 
     def turned(vector, angles, by):

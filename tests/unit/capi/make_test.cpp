@@ -129,6 +129,7 @@ TEST(CApiMake, PlacesOfALadder) {
       EXPECT_EQ(places[i]["length"], rung.length);
       EXPECT_EQ(places[i]["border"], rung.border);
       EXPECT_EQ(places[i]["shift"], rung.shift);
+      EXPECT_EQ(places[i]["sharpness"], rung.sharpness);
       EXPECT_EQ(named["factor"].back(), rung.plan.factor().back()) << method << " " << i;
       EXPECT_GE(named["length"], rung.length);
     }

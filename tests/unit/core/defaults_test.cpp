@@ -48,8 +48,8 @@ TEST(MethodToLadder, AContextThatGrowsIsALadder) {
   EXPECT_EQ(ladder.headroom(), 1);
   const Ladder far = made("far:pi(near=1024)", 32768);
   EXPECT_EQ(far.growth(), Growth::far);
-  EXPECT_EQ(far.near(), (NearPart{1024, 256}));
-  EXPECT_EQ(far.headroom(), 1);
+  EXPECT_EQ(far.near(), (NearPart{1024, 1024}));
+  EXPECT_EQ(far.headroom(), 1.25);
   EXPECT_EQ(made("far:pi(near=L/8,near_step=1k)", 32768).near(), (NearPart{1024, 1024}));
 }
 
@@ -73,26 +73,40 @@ TEST(Auto, IsAFunctionOfGeometryAndLength) {
     const Ladder one = make_ladder(geometry, parse_method("auto"), ctx);
     EXPECT_EQ(one.longest(), ctx);
     EXPECT_EQ(one.rungs()[0].plan.extension().scale, 1);
-    const std::int64_t border = one.rungs().back().border;
-    for (std::size_t i = 1; i < one.rungs().size(); ++i) {  // one scale, the least that will do
-      EXPECT_DOUBLE_EQ(one.rungs()[i].plan.extension().scale,
-                       std::max(1.0, double(border) / (32768 - 2048)));
-    }
+    // The scale of the last rung, up to the rounding of its shift.
+    const double room = (32768 - 2048) / 1.25;
+    EXPECT_NEAR(one.rungs().back().plan.extension().scale, double(one.rungs().back().border) / room,
+                1e-3);
   }
 }
 
-TEST(Far, DefaultsFollowTheLength) {
-  const auto far = [](std::int64_t window, std::int64_t ctx) {
+// One rule for every length: a text that grows never meets another plan than one that was long from
+// the start, and --ctx changes its last rung alone.
+TEST(Far, DefaultsAreOneRuleForEveryLength) {
+  const auto near = [](std::int64_t window, std::int64_t ctx) {
     const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
     const Ladder ladder = make_ladder(geometry, parse_method("far:pro"), ctx);
-    return std::tuple(ladder.near()->length, ladder.near()->step, ladder.headroom(),
-                      ladder.rung_step());
+    EXPECT_EQ(ladder.headroom(), 1.25);
+    EXPECT_EQ(ladder.rung_step(), 1.42);
+    EXPECT_EQ(ladder.sharpen(), 0.7);
+    EXPECT_EQ(ladder.near()->length, ladder.near()->step);
+    return ladder.near()->length;
   };
-  EXPECT_EQ(far(8192, 32768), std::tuple(256, 256, 1.0, 4.0));
-  EXPECT_EQ(far(8192, 32769), std::tuple(2048, 2048, 1.6, 1.19));
-  EXPECT_EQ(far(32768, 131072), std::tuple(1024, 1024, 1.0, 4.0));
-  EXPECT_EQ(far(1024, 2000), std::tuple(256, 256, 1.0, 2.0));
-  EXPECT_EQ(far(512, 1024), std::tuple(128, 128, 1.0, 2.0));
+  EXPECT_EQ(near(512, 1024), 64);
+  EXPECT_EQ(near(1024, 16384), 128);
+  EXPECT_EQ(near(8192, 32768), 1024);
+  EXPECT_EQ(near(8192, 131072), 1024);
+  EXPECT_EQ(near(32768, 131072), 1024);
+  EXPECT_EQ(near(131072, 1048576), 4096);
+  const Ladder shorter = made("auto", 40000);
+  const Ladder longer = made("auto", 131072);
+  for (std::int64_t n = 1; n <= 33000; n += 97) {
+    const Rung& a = shorter.rungs()[shorter.rung_at(n)];
+    const Rung& b = longer.rungs()[longer.rung_at(n)];
+    ASSERT_EQ(std::tuple(a.border, a.shift, a.sharpness),
+              std::tuple(b.border, b.shift, b.sharpness));
+    ASSERT_EQ(a.plan.factor(), b.plan.factor());
+  }
 }
 
 // What a note names can be typed: --method far:pi is the plan of auto at every length.
@@ -117,7 +131,7 @@ TEST(Auto, IsTheMethodThatItNames) {
 }
 
 TEST(Far, TheBorderMovesByMoreWhereItWouldMoveTooOften) {
-  EXPECT_EQ(made("far:pi", 8192 * 1023).near()->step, 2048);
+  EXPECT_EQ(made("far:pi", 8192 * 1023).near()->step, 2047);
   EXPECT_EQ(made("far:pi", 8192 * 1500).near()->step, 3001);
   EXPECT_EQ(made("auto", 8192 * 1500).longest(), 8192 * 1500);
 }

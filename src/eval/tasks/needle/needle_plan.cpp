@@ -80,7 +80,9 @@ std::vector<Needle> different_needles(const Tokenizer& model, const NeedleOption
 std::int64_t room_beside(const std::vector<Needle>& needles, std::size_t n, std::int64_t length,
                          std::int64_t head, const NeedleForm& form) {
   std::int64_t longest = 0;
-  std::int64_t room = length - head - form.answer_tokens;
+  // One token less than there is: the border of a near part moves when a multiple of its step is
+  // reached, and the text would have to be read again for the next question.
+  std::int64_t room = length - 1 - head - form.answer_tokens;
   for (std::size_t k = 0; k < n; ++k) {
     room -= count(needles[k].needle);
     longest = std::max(longest, count(needles[k].question));
