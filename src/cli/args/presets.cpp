@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "report/report.h"
 
