@@ -48,7 +48,7 @@ void take_lists_one_by_one(CLI::App& app) {
 }
 
 void set_footers(CLI::App& app) {
-  app.footer(footer_of(app));
+  if (const std::string footer = footer_of(app); !footer.empty()) app.footer(footer);
   for (CLI::App* verb : app.get_subcommands({})) set_footers(*verb);
 }
 

@@ -55,6 +55,21 @@ CLI::Option* add(CLI::App& verb, const char* name, T& value) {
   return with_words(verb, verb.add_option(name, value));
 }
 
+// The same with words that are given here: the name of its value, and its default in the help. Of
+// several values each is a flag of its own, or, where the name ends in ",...", they are one list.
+template <typename T>
+CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const std::string& type,
+                       const std::string& help) {
+  CLI::Option* option = verb.add_option(name, value, help)->type_name(type);
+  if (option->get_items_expected_max() == 1) return option;
+  return type.ends_with(",...") ? option->delimiter(',') : option->take_all();
+}
+template <typename T>
+CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char* type,
+                         const std::string& help) {
+  return add_value(verb, name, value, type, help)->capture_default_str();
+}
+
 // The model, or a geometry without one.
 struct SubjectFlags {
   std::string model;      // a path, the name of a local model, or a repository

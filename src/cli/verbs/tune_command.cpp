@@ -208,12 +208,18 @@ void add_tune(CLI::App& app) {
   const auto [verb, flags] =
       add_verb<TuneFlags>(app, "tune", "Search for a better plan than any published one", run_tune);
   add_subject(verb, flags.subject);
-  add(verb, "-c,--ctx", flags.ctx);
-  add(verb, "--method", flags.method);
-  add(verb, "--text", flags.text);
-  add(verb, "--field", flags.documents.field);
-  add(verb, "--budget", flags.search.budget);
-  add(verb, "--prefer", flags.prefer);
+  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH", "Context length in tokens, e.g. 32768 or 128k");
+  add_default(verb, "--method", flags.method, "NAME",
+              "power for a static plan, elastic:power for a context that grows, far:power for one "
+              "with a near part");
+  add_value(verb, "--text", flags.text, "FILE",
+            "Texts: plain, .jsonl, also .gz .xz .zst, or folders");
+  add_default(verb, "--field", flags.documents.field, "NAME",
+              "Field of a .jsonl line that holds the text");
+  add_default(verb, "--budget", flags.search.budget, "PASSES",
+              "Maximum passes over the search set");
+  add_default(verb, "--prefer", flags.prefer, "WHAT",
+              "perplexity, balanced, retrieval, or the weight of the answers' log-probability");
   std::vector<std::size_t>& used = flags.documents_used;
   verb.add_option_function<std::vector<std::size_t>>(
           "--documents",
@@ -227,15 +233,31 @@ void add_tune(CLI::App& app) {
       ->check(CLI::Range(0, kMostCounted))
       ->default_str("8,0");
   verb.add_option("--proof-documents", flags.documents_used[1])->group("");  // an old name
-  add(verb, "--answers", flags.search.planting.answers)->check(CLI::Range(1, 100));
-  add(verb, "--proof", flags.proof);
-  add(verb, "--form", flags.form);
-  add(verb, "--plan", flags.plan);
-  add(verb, "--seed", flags.search.seed);
+  add_default(verb, "--answers", flags.search.planting.answers, "N",
+              "Answers planted in each document of the search")
+      ->check(CLI::Range(1, 100));
+  add_default(
+      verb, "--proof", flags.proof, "N",
+      "Needles per depth in the proof, at ten depths; 0: perplexity alone decides; off: no proof");
+  add_value(verb, "--form", flags.form, "FORM",
+            "planted, completion or chat (default: chat if the model has a template)")
+      ->check(CLI::IsMember({"planted", "completion", "chat"}));
+  add_value(verb, "--plan", flags.plan, "FILE", "Also start from this plan, of any model");
+  add_default(verb, "--seed", flags.search.seed, "N",
+              "Seed for the split, the needles and the start");
   add_engine(verb, flags.engine);
-  add(verb, "-o,--out", flags.out);
-  auto* json = add(verb, "--json", flags.json);
-  add(verb, "--dry-run", flags.dry_run)->excludes(json);
+  add_default(
+      verb, "-o,--out", flags.out, "FILE",
+      "Plan file to write; the search and its proof go to a folder of that name with .tune");
+  auto* json = verb.add_flag("--json", flags.json, "Print results as JSON");
+  verb.add_flag("--dry-run", flags.dry_run, "Print the estimated cost, and stop")->excludes(json);
+  verb.footer(
+      "Examples:\n"
+      "  mrrope tune model.gguf --ctx 128k --text docs/ -o plan.json\n"
+      "  mrrope tune model.gguf --ctx 32k --method elastic:power --prefer retrieval -o "
+      "ladder.json\n"
+      "Exit code 6: the plan found is not better than every published method on held-out text.\n"
+      "An interrupted search resumes when you run the same command again.");
 }
 
 }  // namespace mrrope::cli
