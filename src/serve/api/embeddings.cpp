@@ -50,10 +50,12 @@ std::vector<Token> tokens_of_input(const Service& service, const PromptPart& inp
   const auto end = input.tokens.empty() ? service.model.text_end() : std::nullopt;
   if (end) tokens.push_back(*end);
   if (std::ssize(tokens) <= window) return tokens;
-  refuse_if(!may_cut, field,
-            cat("has a text of ", tokens.size(), " tokens, and the model's window has ", window,
-                ": send it in parts"),
-            "context_length_exceeded");
+  if (!may_cut) {
+    refuse(field,
+           cat("has a text of ", tokens.size(), " tokens, and the model's window has ", window,
+               ": send it in parts"),
+           "context_length_exceeded");
+  }
   tokens.resize(static_cast<std::size_t>(window));
   if (end) tokens.back() = *end;
   return tokens;
