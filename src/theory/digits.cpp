@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "theory/curves.h"
 #include "theory/theory_figure.h"
 

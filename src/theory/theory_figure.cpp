@@ -8,7 +8,6 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "mrrope/ladder.h"
 #include "report/page/html_page.h"
 #include "report/report.h"

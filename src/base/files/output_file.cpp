@@ -16,7 +16,6 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -32,10 +31,9 @@ void refuse_special(const fs::path& path) {
   // Behind a link such as /dev/stdout there may be a regular file, and the link would be replaced.
   if (fs::is_symlink(fs::symlink_status(path, ignored))) {
     const std::string target = fs::read_symlink(path, ignored).string();
-    if (target.starts_with("/proc/") || target.starts_with("/dev/")) {
-      refuse(cat(shown(path.string()), " is a link to ", target),
-             "give the name of a file; - means standard output");
-    }
+    refuse_if(target.starts_with("/proc/") || target.starts_with("/dev/"),
+              cat(shown(path.string()), " is a link to ", target),
+              "give the name of a file; - means standard output");
   }
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status) || fs::is_regular_file(status)) return;
@@ -348,11 +346,10 @@ Staging::How Staging::place(const fs::path& name, bool replace) {
   if (code == 0) return How::created;
   if (code != EEXIST) cannot("rename to", to, code);
   if (!replace) refuse_existing(to, is_folder(from) ? "folder" : "name");
-  if (is_folder(from) != is_folder(to)) {
-    refuse(cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
-               ", so it is not replaced"),
-           "give another name with -o");
-  }
+  refuse_if(is_folder(from) != is_folder(to),
+            cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
+                ", so it is not replaced"),
+            "give another name with -o");
   code = rename_with(from, to, kExchange);
   if (code == 0) return How::exchanged;
   if (!is_unsupported(code)) cannot("replace", to, code);

@@ -9,13 +9,11 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "core/methods.h"
 #include "eval/run/runner.h"
 #include "formats/plan_file.h"
 #include "hub/hub.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -49,10 +47,9 @@ void refuse_without_method(const ExtensionFlags& flags) {
 
 // Whether --plan names a model file or folder instead of a plan file.
 bool is_model(const std::filesystem::path& path) {
-  std::error_code error;
   const std::string ending = path.extension().string();
   return ending == ".gguf" || ending == ".safetensors" || path.filename() == "config.json" ||
-         std::filesystem::is_directory(path, error);
+         folder_exists(path);
 }
 
 // The scaling that a model declares, as a plan on its plain geometry. Throws Error (usage) if it
@@ -151,9 +148,7 @@ std::int64_t parse_length(const std::string& text) {
 }
 
 void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
-  CLI::Option* model =
-      add_value(verb, "model,-m,--model", flags.model, "MODEL",
-                "GGUF file, Hugging Face folder, or a name that mrrope models lists");
+  CLI::Option* model = add(verb, "model,-m,--model", flags.model);
   const auto take_repository = [&flags](const std::string& name) {
     flags.model = name;
     flags.download = true;
@@ -163,15 +158,11 @@ void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
           "-hf USER/REPO[:QUANT]: its GGUF model, downloaded if it is not here")
       ->type_name("REPO")
       ->excludes(model);
-  add_value(verb, "--train-ctx", flags.train_ctx, "LENGTH",
-            "Trained context length; replaces the one that the model file states");
-  verb.add_flag("--replace-scaling", flags.replace_scaling,
-                "Ignore the vendor's own scaling: start from the plain base and window");
+  add(verb, "--train-ctx", flags.train_ctx);
+  add(verb, "--replace-scaling", flags.replace_scaling);
   if (takes == Takes::model) return;
-  add_value(verb, "--rotary-dim", flags.rotary_dim, "N",
-            "Without a model file: rotated elements per head");
-  add_value(verb, "--rope-freq-base", flags.base, "BASE",
-            "Without a model file: RoPE base (rope_theta)");
+  add(verb, "--rotary-dim", flags.rotary_dim);
+  add(verb, "--rope-freq-base", flags.base);
 }
 
 bool given(const SubjectFlags& flags) {
@@ -213,9 +204,9 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
                       "'pro(low=5,headroom=1.25)'; without it ",
                       without_method))
       ->type_name("NAME,...");  // their notation has commas of its own
-  add_value(verb, "--scale", flags.scale, "S", "Extend the window by this factor");
-  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
-            cat("Tokens of context, e.g. 128k; without it ", without_ctx));
+  add(verb, "--scale", flags.scale);
+  CLI::Option* ctx = add(verb, "-c,--ctx", flags.ctx);
+  ctx->description(ctx->get_description() + without_ctx);
   for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
     const ParameterInfo& p = parameters()[i];
     verb.add_option(flag_name(p), flags.parameters[i])
@@ -225,18 +216,13 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
                    "=", text, ")'"));
         });
   }
-  add_value(verb, "--plan", flags.plan_files, "FILE",
-            "Plan file written by mrrope plan or tune, or a model whose declared scaling is "
-            "taken; repeatable");
+  add(verb, "--plan", flags.plan_files);
 }
 
-void add_format(CLI::App& verb, std::string& format, const char* formats) {
+void add_format(CLI::App& verb, std::string& format) {
   CLI::Option* json = verb.add_flag_callback(
       "--json", [&format] { format = "json"; }, "Print JSON: --format json");
-  add_default(verb, "--format", format, "FORMAT",
-              cat("Output format: ", joined(split_list(formats), ", ")))
-      ->check(CLI::IsMember(split_list(formats)))
-      ->excludes(json);
+  add(verb, "--format", format)->excludes(json);
 }
 
 std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
@@ -342,16 +328,13 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
 }
 
 void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
-  add_default(verb, "--gpu-layers", flags.gpu_layers, "N", "-ngl: layers on the GPU; -1: all");
-  add_value(verb, "--rpc", flags.rpc, "HOST:PORT,...",
-            "llama.cpp RPC servers that hold part of the layers");
-  add_default(verb, "-t,--threads", flags.threads, "N", "CPU threads; 0: all cores");
-  add_default(verb, "--ubatch-size", flags.ubatch, "N", "-ub: tokens per batch");
-  add_default(verb, "--cache-type-k", flags.type_k, "TYPE",
-              "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0, ...");
-  add_default(verb, "--cache-type-v", flags.type_v, "TYPE", "-ctv: type of cached values, as -ctk");
-  add_default(verb, "--flash-attn", flags.flash_attention, "WHEN", "-fa: on, off or auto")
-      ->check(CLI::IsMember({"on", "off", "auto"}));
+  add(verb, "--gpu-layers", flags.gpu_layers);
+  add(verb, "--rpc", flags.rpc);
+  add(verb, "-t,--threads", flags.threads);
+  add(verb, "--ubatch-size", flags.ubatch);
+  add(verb, "--cache-type-k", flags.type_k);
+  add(verb, "--cache-type-v", flags.type_v);
+  add(verb, "--flash-attn", flags.flash_attention);
 }
 
 LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "engine/remote/remote.h"
@@ -22,7 +23,8 @@
 namespace mrrope::cli {
 
 // The largest number of samples, documents or positions that a flag takes. (CLI11 reads a negative
-// number into an unsigned one without a word, so every such flag has a range.)
+// number into an unsigned one without a word, so every such flag has a range: "least" in
+// help.json.)
 constexpr int kMostCounted = 1 << 24;
 
 // "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
@@ -44,8 +46,17 @@ Verb<Flags> add_verb(CLI::App& above, const char* name, const char* about, Run r
   return {*verb, *flags};
 }
 
-// A flag with the name of its value; with its default in the help. Of several values each is a flag
-// of its own, or, where the name ends in ",...", they are one list.
+// Gives a flag its words in args/help.json, and what those say about its values.
+CLI::Option* with_words(const CLI::App& verb, CLI::Option* option);
+
+template <typename T>
+CLI::Option* add(CLI::App& verb, const char* name, T& value) {
+  if constexpr (std::is_same_v<T, bool>) return with_words(verb, verb.add_flag(name, value));
+  return with_words(verb, verb.add_option(name, value));
+}
+
+// The same with words that are given here: the name of its value, and its default in the help. Of
+// several values each is a flag of its own, or, where the name ends in ",...", they are one list.
 template <typename T>
 CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const std::string& type,
                        const std::string& help) {
@@ -57,12 +68,6 @@ template <typename T>
 CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char* type,
                          const std::string& help) {
   return add_value(verb, name, value, type, help)->capture_default_str();
-}
-// A number of samples, documents or positions.
-template <typename T>
-CLI::Option* add_count(CLI::App& verb, const char* name, T& value, int least,
-                       const std::string& help) {
-  return add_default(verb, name, value, "N", help)->check(CLI::Range(least, kMostCounted));
 }
 
 // The model, or a geometry without one.
@@ -99,8 +104,8 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
                    const std::string& without_ctx);
 inline constexpr const char* kWithoutMethod = "auto: none inside the window, far:pi beyond";
 
-// --json and --format, which is one of these: "text,json,csv".
-void add_format(CLI::App& verb, std::string& format, const char* formats);
+// --json and --format.
+void add_format(CLI::App& verb, std::string& format);
 
 // The methods, with the short forms filled in: a single method must use all of them, of several
 // each gets those that it uses. Throws Error (usage) for one that none uses.
@@ -175,8 +180,7 @@ struct EvalFlags {
 // In two parts; a task's own flags come between them.
 void add_eval_subject(CLI::App& task, EvalFlags& flags);
 enum class Runs { anywhere, local_only };
-void add_eval_output(CLI::App& task, EvalFlags& flags, const std::string& examples,
-                     Runs runs = Runs::anywhere);
+void add_eval_output(CLI::App& task, EvalFlags& flags, Runs runs = Runs::anywhere);
 
 // What the flags ask for, worked out before the model is loaded.
 struct EvalJob {

@@ -192,18 +192,10 @@ void add_inspect(CLI::App& app) {
   const auto [verb, flags] = add_verb<InspectFlags>(
       app, "inspect", "Show what a model is and what a longer context takes", run_inspect);
   add_subject(verb, flags.subject);
-  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
-            "Tokens of context, e.g. 128k; without it the window");
-  verb.add_flag("--time", flags.time,
-                "Load the model and measure how fast it reads; later calls remember");
+  add(verb, "-c,--ctx", flags.ctx);
+  add(verb, "--time", flags.time);
   add_engine(verb, flags.engine);  // another number of threads is another speed
-  verb.add_flag("--json", flags.json, "Print JSON");
-  verb.footer(
-      "Examples:\n"
-      "  mrrope inspect model.gguf\n"
-      "  mrrope inspect model.gguf --ctx 128k --time\n"
-      "  mrrope inspect model-00001-of-00003.gguf --ctx 128k\n"
-      "  mrrope inspect path/to/huggingface-folder --ctx 128k --json");
+  add(verb, "--json", flags.json);
 }
 
 }  // namespace mrrope::cli

@@ -13,7 +13,6 @@
 #include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -110,11 +109,9 @@ void keep_speed(const Model& model, const LocalOptions& options, const ReadingSp
 ReadingSpeed measure_speed(TimelineModel& timelines) {
   constexpr std::int64_t kChunks = 4;  // the first one warms up
   const std::int64_t chunk = std::min<std::int64_t>(512, timelines.context_length() / kChunks);
-  if (chunk * (kChunks - 1) < kEnoughTokens) {
-    throw Error(ErrorKind::usage,
-                cat("a context of ", timelines.context_length(), " tokens is too short to time"),
-                "give a larger --ctx");
-  }
+  refuse_if(chunk * (kChunks - 1) < kEnoughTokens,
+            cat("a context of ", timelines.context_length(), " tokens is too short to time"),
+            "give a larger --ctx");
   const std::vector<Token> tokens(std::size_t(chunk), timelines.bos().value_or(0));
   const auto timeline = timelines.timeline();
   SpeedMeter meter;

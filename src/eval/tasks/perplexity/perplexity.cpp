@@ -11,8 +11,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
