@@ -69,7 +69,7 @@ const std::pair<const char*, Names> kGroups[] = {
     {"Model",
      {"model", "hf-repo", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab",
       "alias"}},
-    {"Method", {"method", "scale", "ctx", "plan"}},
+    {"Method", {"method", "scale", "ctx", "plan", "profile", "no-profile"}},
     {"Task", {}},
     {"Output", {"out", "json", "svg", "format", "log-format", "dry-run", "v", "version", "help"}},
     {"Engine",
