@@ -208,6 +208,11 @@ class Search {
     };
     std::erase_if(alive, [&](std::size_t i) { return !std::isfinite(seen[i].objective.value); });
     if (alive.empty()) return;
+    std::optional<std::size_t> unnamed;
+    std::erase_if(alive, [&](std::size_t i) {
+      if (is_auto(result_.trials[i].proposal.name)) unnamed = i;
+      return unnamed == i;
+    });
     std::stable_sort(alive.begin(), alive.end(), by(&Trial::objective));
     const std::size_t most = kept(alive.size(), rescue);
     const auto half = alive.begin() + std::ptrdiff_t(kept(alive.size(), false));
@@ -224,12 +229,8 @@ class Search {
         if (d.n > 1 && d.value <= 2 * d.error) save(*i);
       }
     }
-    const auto unnamed = [&](std::size_t i) { return is_auto(result_.trials[i].proposal.name); };
-    const auto at = std::find_if(half, alive.end(), unnamed);
-    if (at != alive.end() && std::none_of(staying.begin(), staying.end(), unnamed)) {
-      staying.push_back(*at);
-    }
     alive = std::move(staying);
+    if (unnamed) alive.push_back(*unnamed);
   }
 
   // Of the objective, text by text: what a has more than b.
@@ -430,7 +431,8 @@ std::vector<SearchText> make_proof_texts(const Tokenizer& model, std::int64_t le
 }
 
 double least_budget(const SearchSet& set, std::size_t plans) {
-  return start_cost(set, plans, false) + 1;  // what is used without a search stays to the end
+  // What is used without a search stays to the end. A little more, against rounding.
+  return 1.001 * (start_cost(set, plans, false) + 1);
 }
 
 void check_budget(const SearchSet& set, std::size_t published, double budget) {

@@ -218,6 +218,7 @@ void run_tune(const TuneFlags& flags) {
   profile.method = parse_method(found.notation);
   profile.measured = {{"search", to_json(on_search_texts(result, space, options.weight))},
                       {"proof", results["proof"]}};
+  fs::create_directories(folder_of(profile.file));
   write_output(profile.file.string(), profile_text(profile));
   note(cat("wrote ", profile.file.string(), ": ",
            space.growth == Growth::none ? "export uses" : "generate, chat, serve and eval use",
