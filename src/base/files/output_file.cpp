@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string_view>
@@ -164,6 +165,14 @@ int retry_open(const fs::path& path, int flags) {
     file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
   } while (file < 0 && errno == EINTR);
   return file;
+}
+
+fs::path cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "mrrope";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return {};
+  return fs::path(home) / ".cache/mrrope";
 }
 
 fs::path folder_of(const fs::path& path) {

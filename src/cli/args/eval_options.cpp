@@ -39,10 +39,12 @@ eval::Shard chosen_shard(const EvalFlags& flags) {
 // What the server of an endpoint decides.
 void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
-  refuse_if(!extension.methods.empty() || !extension.plan_files.empty() || extension.scale,
-            "the server of an endpoint sets the scaling of its model",
-            "remove --method, --plan and --scale; mrrope export writes a plan into files that "
-            "servers run");
+  refuse_if(
+      !extension.methods.empty() || !extension.plan_files.empty() || extension.scale ||
+          !extension.profile.empty(),
+      "the server of an endpoint sets the scaling of its model",
+      "remove --method, --plan, --profile and --scale; mrrope export writes a plan into files that "
+      "servers run");
   const SubjectFlags& subject = flags.subject;
   refuse_if(!subject.train_ctx.empty() || subject.replace_scaling,
             "the server of an endpoint sets the geometry of its model",
@@ -125,6 +127,7 @@ void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
   add_extension(task, flags.extension, "none, yarn, pro, auto (far:pi beyond the window)",
                 "the longest of --lengths");
+  add_profile(task, flags.extension);
   add(task, "--lengths", flags.lengths);
 }
 
@@ -206,6 +209,10 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
   if (extension.ctx.empty() && !extension.scale) extension.ctx = cat(job.ctx);
   if (extension.methods.empty() && extension.plan_files.empty()) {
     extension.methods = {"none,yarn,pro,auto"};
+  }
+  // A preset repeats published runs, which know no profile.
+  if (chosen_preset() == nullptr || !extension.profile.empty()) {
+    take_profile(extension, job.model, job.ctx, true);
   }
   std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
   if (auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx)) {

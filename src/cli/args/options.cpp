@@ -14,6 +14,7 @@
 #include "eval/run/runner.h"
 #include "formats/plan_file.h"
 #include "hub/hub.h"
+#include "tune/profile.h"
 
 namespace mrrope::cli {
 
@@ -101,6 +102,9 @@ Candidate declared_plan(const std::string& model_path) {
   }
   return {cat("from ", model.path.filename().string()), make_ladder(plan)};
 }
+
+// What a profile takes the place of: auto as it is.
+bool is_unnamed(const MethodSpec& method) { return method == MethodSpec{std::string(kAuto)}; }
 
 // Where the model is, after a download with a bar.
 std::filesystem::path model_path(const SubjectFlags& flags) {
@@ -219,6 +223,34 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
   add(verb, "--plan", flags.plan_files);
 }
 
+void add_profile(CLI::App& verb, ExtensionFlags& flags) {
+  CLI::Option* file = add(verb, "--profile", flags.profile);
+  add(verb, "--no-profile", flags.no_profile)->excludes(file);
+}
+
+void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens, bool grows) {
+  std::vector<MethodSpec> methods;
+  if (!flags.methods.empty()) methods = method_specs(flags);
+  const bool wanted = std::any_of(methods.begin(), methods.end(), is_unnamed);
+  refuse_if(!wanted && !flags.profile.empty(),
+            cat("--profile ", flags.profile, " does nothing: no method is auto"),
+            "leave out --profile, or --method and --plan");
+  if (!wanted || flags.no_profile || tokens <= model.geometry.train_length) return;
+  std::optional<tune::Profile> profile;
+  if (flags.profile.empty()) {
+    std::vector<std::string> damaged;
+    profile = tune::kept_profile(model, tokens, grows, damaged);
+    for (const std::string& why : damaged) note(cat("a profile is not used: ", why));
+  } else {
+    profile = tune::read_profile(flags.profile);
+    check_profile(*profile, model, tokens, grows);
+  }
+  if (!profile) return;
+  flags.tuned = profile->method;
+  note(cat("auto is ", to_string(profile->method), ", by the profile ", profile->file.string(),
+           flags.profile.empty() ? "; --no-profile ignores it" : ""));
+}
+
 void add_format(CLI::App& verb, std::string& format) {
   CLI::Option* json = verb.add_flag_callback(
       "--json", [&format] { format = "json"; }, "Print JSON: --format json");
@@ -255,7 +287,7 @@ void check_reach(const ExtensionFlags& flags) {
 
 std::string Candidate::meaning() const {
   if (!is_auto(method.name)) return {};
-  return to_string(resolve_auto(ladder.rungs().front().plan.geometry(), method, ladder.longest()));
+  return to_string(resolve_auto(ladder.rungs().front().plan.geometry(), meant, ladder.longest()));
 }
 
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
@@ -274,7 +306,9 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
                ": scale 1, nothing changes"));
     }
     for (const MethodSpec& method : methods) {
-      out.push_back({to_string(method), make_ladder(*geometry, method, ctx, flags.scale), method});
+      const MethodSpec& meant = flags.tuned && is_unnamed(method) ? *flags.tuned : method;
+      Ladder ladder = make_ladder(*geometry, meant, ctx, flags.scale);
+      out.push_back({to_string(method), std::move(ladder), method, meant});
       if (out.back().ladder.growth() != Growth::none && ctx > 0 && flags.scale.value_or(1) != 1 &&
           method_row(out.back().ladder.extension().method).reach != Reach::length) {
         note(cat(out.back().name, " grows with the sequence: --scale ", *flags.scale,
@@ -337,9 +371,15 @@ void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
   add(verb, "--flash-attn", flags.flash_attention);
 }
 
-LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {
+LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char* verb) {
   if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
   if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;
+  const Geometry& geometry = model.geometry;
+  take_profile(flags, model,
+               flags.ctx.empty()
+                   ? std::llround(flags.scale.value_or(1) * double(geometry.train_length))
+                   : parse_length(flags.ctx),
+               true);
   const std::vector<Candidate> candidates = resolve(flags, geometry);
   refuse_if(candidates.size() != 1, cat(verb, " runs one method, not ", candidates.size()),
             "give one --method or one --plan");

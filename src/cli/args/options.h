@@ -96,6 +96,9 @@ struct ExtensionFlags {
   // Short forms of parameters, in the order of parameters(): --low 5 for pro(low=5).
   std::vector<std::string> parameters = std::vector<std::string>(mrrope::parameters().size());
   std::vector<std::string> plan_files;
+  std::string profile;  // a file that tune wrote; empty: the one that is kept, if there is one
+  bool no_profile = false;
+  std::optional<MethodSpec> tuned = {};  // what take_profile() found in the place of auto
 };
 std::vector<std::string> method_names();
 // without_method, without_ctx: what happens where the flag is not given, for the help. The short
@@ -103,6 +106,12 @@ std::vector<std::string> method_names();
 void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& without_method,
                    const std::string& without_ctx);
 inline constexpr const char* kWithoutMethod = "auto: none inside the window, far:pi beyond";
+
+// --profile and --no-profile, for verbs that use profiles.
+void add_profile(CLI::App& verb, ExtensionFlags& flags);
+// Where auto is among the methods, for this many tokens: what tune found for this model, with a
+// note. grows: whether a context that grows is wanted, or a static plan.
+void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens, bool grows);
 
 // --json and --format.
 void add_format(CLI::App& verb, std::string& format);
@@ -116,6 +125,7 @@ struct Candidate {
   std::string name;  // its notation, the path of a plan file, "from MODEL" or "vendor"
   Ladder ladder;
   MethodSpec method = {};  // as asked for; that of `auto` is not resolved
+  MethodSpec meant = {};   // with a profile in the place of auto
 
   const Plan& plan() const { return ladder.rungs().back().plan; }
   // What auto stands for in this ladder; empty for other methods.
@@ -154,7 +164,7 @@ struct LadderChoice {
   std::int64_t ctx = 0;    // --ctx; without it what the method was made for
   MethodSpec method = {};  // as given by the user
 };
-LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb);
+LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char* verb);
 
 // Applies it to the model. If the choice was ours and the keys of this model cannot be turned, it
 // becomes static; either way a note says what is used.

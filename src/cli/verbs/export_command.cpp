@@ -74,14 +74,19 @@ Job resolve_job(ExportFlags& flags) {
               "give --plan FILE, or --method pro --ctx 128k");
     flags.extension.methods = {std::string(kAuto)};
   }
+  const std::string& ctx = flags.extension.ctx;
+  const double scale =
+      ctx.empty() ? flags.extension.scale.value_or(1) : double(parse_length(ctx)) / double(window);
+  take_profile(flags.extension, model, std::llround(scale * double(window)), false);
   std::vector<MethodSpec> methods = method_specs(flags.extension);
   if (methods.size() == 1 && is_auto(methods.front().name)) {
-    const std::string& ctx = flags.extension.ctx;
-    const double scale = ctx.empty() ? flags.extension.scale.value_or(1)
-                                     : double(parse_length(ctx)) / double(window);
-    methods.front().name = static_method(model.geometry, std::max(1.0, scale));
+    if (flags.extension.tuned) {
+      methods.front() = *flags.extension.tuned;
+    } else {
+      methods.front().name = static_method(model.geometry, std::max(1.0, scale));
+    }
     flags.extension.methods = {to_string(methods.front())};
-    if (scale > 1) {
+    if (scale > 1 && !flags.extension.tuned) {
       note(cat("auto is a growing context, which ",
                flags.to == "commands" ? "other engines" : "a file", " cannot hold; using ",
                flags.extension.methods.front(), ", a static plan (mrrope serve runs auto)"));
@@ -389,6 +394,7 @@ void add_export(CLI::App& app) {
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, "pro, or ntk where pro cannot extend the model",
                 "--scale says how far");
+  add_profile(verb, flags.extension);
   add(verb, "--to", flags.targets)->default_str("gguf");
   add(verb, "-o,--out", flags.out);
   add(verb, "--force", flags.force);

@@ -139,7 +139,7 @@ void run_generate(GenerateFlags flags) {
       flags.extension.plan_files.empty()) {
     flags.extension.ctx = chat_context(facts, flags.engine);
   }
-  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "generate");
+  LadderChoice choice = choose_ladder(flags.extension, facts, "generate");
   const std::string prompt = (flags.file.empty() ? "" : read_text(flags.file)) + flags.prompt;
   if (prompt.empty() && !flags.chat && !flags.dry_run) {
     refuse("no prompt given", "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
@@ -201,6 +201,7 @@ void run_generate(GenerateFlags flags) {
 void add_flags(CLI::App& verb, GenerateFlags& flags, const char* without_ctx) {
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, without_ctx);
+  add_profile(verb, flags.extension);
   add(verb, "-p,--prompt", flags.prompt);
   add(verb, "-f,--text", flags.file);
   add(verb, "--session", flags.session);

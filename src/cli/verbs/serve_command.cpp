@@ -81,7 +81,7 @@ int usual_parallel(const Model& facts, const engine::LocalOptions& engine, std::
 
 void run_serve(ServeFlags flags) {
   const Model facts = model_of(flags.subject);
-  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "serve");
+  LadderChoice choice = choose_ladder(flags.extension, facts, "serve");
   const std::int64_t ctx = choice.ctx;
   serve::ServerSettings& server = flags.server;
   if (flags.key_file) server.key = read_key(*flags.key_file);
@@ -173,6 +173,7 @@ void add_serve(CLI::App& app) {
   flags.engine.unified = false;
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
+  add_profile(verb, flags.extension);
   add(verb, "--host", flags.server.host);
   add(verb, "--port", flags.server.port)->check(CLI::Range(0, 65535));
   add(verb, "--parallel", flags.parallel)->check(CLI::Range(1, 256));

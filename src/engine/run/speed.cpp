@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -25,11 +24,8 @@ constexpr std::size_t kMostKept = 1000;   // speeds in the file
 
 // Empty where the system has no place for it.
 std::filesystem::path speed_file() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return std::filesystem::path(cache) / "mrrope/speed.json";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return {};
-  return std::filesystem::path(home) / ".cache/mrrope/speed.json";
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "speed.json";
 }
 
 // What a speed depends on. A copy of a file elsewhere is the same model.

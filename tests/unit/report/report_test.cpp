@@ -380,9 +380,9 @@ ordered_json fake_search() {
     return ordered_json{{"name", name},
                         {"origin", origin},
                         {"complete", true},
-                        {"objective", estimate(loss - 0.05 * answers)},
+                        {"objective", estimate(loss + 0.05 * answers)},
                         {"log_perplexity", estimate(loss)},
-                        {"retrieval", estimate(answers)}};
+                        {"answer_loss", estimate(answers)}};
   };
   const auto line = [](const char* method, double perplexity, const char* against) {
     return ordered_json{{"method", method},
@@ -392,7 +392,7 @@ ordered_json fake_search() {
                            {"stderr", 0.1},
                            {"tuned_above_percent", -2.5},
                            {"paired_stderr", 0.5}}}},
-                        {"needles", {{"found", 0.5}, {"stderr", 0.1}, {"n", 20}}},
+                        {"answer_loss", {{"value", 0.5}, {"stderr", 0.1}}},
                         {"against", against}};
   };
   return {
@@ -403,14 +403,14 @@ ordered_json fake_search() {
       {"path",
        {{{"passes", 4}, {"trial", 0}, {"objective", 1.6}},
         {{"passes", 9}, {"trial", 1}, {"objective", 1.5}}}},
-      {"trials", {plan("pro", "published", 1.55, -1), plan("power <b>0.5", "refined", 1.5, -0.5)}},
+      {"trials", {plan("pro", "published", 1.55, 1), plan("power <b>0.5", "refined", 1.5, 0.5)}},
       {"factors", {{"chosen", {1, 2}}, {"pro", {1, 3}}, {"yarn", {1, 4}}}},
       {"proof",
        {{"documents", 3},
         {"better", false},
         {"recommended", "pro"},
         {"tuned", line("tuned", 4, "")},
-        {"published", {line("pro", 4.1, "finds as many needles")}}}}};
+        {"published", {line("pro", 4.1, "is not worse by two errors")}}}}};
 }
 
 RunRecord search_record(const ordered_json& results) {
@@ -442,8 +442,8 @@ TEST(Report, ShowsTheSearchOfATunedPlan) {
   const std::string page = report_page({record});
   EXPECT_NE(page.find("power &lt;b&gt;0.5"), std::string::npos);
   EXPECT_EQ(page.find("<b>0.5"), std::string::npos);
-  EXPECT_NE(page.find("Not better than every published plan on 3 documents"), std::string::npos);
-  EXPECT_NE(report_text({record}).find("pro finds as many needles"), std::string::npos);
+  EXPECT_NE(page.find("Not better than pro on 3 texts"), std::string::npos);
+  EXPECT_NE(report_text({record}).find("pro is not worse by two errors"), std::string::npos);
 }
 
 TEST(Report, DamagedSearchIsNamed) {
