@@ -232,10 +232,10 @@ std::vector<Proposal> published(const Space& space) {
       out.back().point = point_of(space, out.back());
     }
   }
-  if (!far) return out;
+  const MethodSpec by_default = resolve_auto(space.geometry, {std::string(kAuto)}, space.ctx);
+  if (!far || by_default.growth != Growth::far) return out;
   // What is used where no method is named.
-  Proposal unnamed = propose(space, std::string(kAuto), "published",
-                             resolve_auto(space.geometry, {std::string(kAuto)}, space.ctx));
+  Proposal unnamed = propose(space, std::string(kAuto), "published", by_default);
   const auto same = [&](const Proposal& p) { return p.numbers == unnamed.numbers; };
   if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(unnamed));
   return out;

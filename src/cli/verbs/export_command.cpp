@@ -53,6 +53,12 @@ struct Job {
 const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
   const Ladder& ladder = candidate.ladder;
   const Rung& last = ladder.rungs().back();
+  if (method_row(ladder.extension().method).reach == Reach::file && flags.to != "commands") {
+    throw Error(ErrorKind::unsupported,
+                cat(candidate.name, " is in the file already: the vendor's two lists of factors"),
+                "leave the file as it is: mrrope takes the list by the length of the text, "
+                "llama.cpp by that of its context (-c)");
+  }
   if (ladder.near()) {
     throw Error(
         ErrorKind::unsupported,
