@@ -17,8 +17,7 @@
 //   longrope       the short list inside the original window, which is all that a plan starts from;
 //                  the long list is kept as well. transformers switches by the length of the text,
 //                  llama.cpp by that of the context; both apply the same attention scale on either
-//                  side. Two equal lists never switch: one list, the declared
-//                  window.
+//                  side. Two equal lists never switch: one list, the declared window.
 //   proportional   (transformers; GGUF as rope_freqs of 1 and 1e30) the later pairs never turn. It
 //                  is part of the design, not an extension, and stays if scaling is replaced.
 //   dynamic        changes nothing inside the window: plain RoPE, not trained. With an `alpha`
