@@ -97,7 +97,8 @@ std::vector<std::string> method_names();
 // forms are not listed: they work with a note, for one version.
 void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& without_method,
                    const std::string& without_ctx);
-inline constexpr const char* kWithoutMethod = "auto: none inside the window, far:pi beyond";
+inline constexpr const char* kWithoutMethod =
+    "auto: none inside the window, far:pi beyond (Phi-3 and Phi-4: elastic:vendor)";
 
 // --json and --format, which is one of these: "text,json,csv".
 void add_format(CLI::App& verb, std::string& format, const char* formats);
