@@ -15,6 +15,7 @@ using nlohmann::ordered_json;
 
 // Nothing changes, and the model reaches that far.
 bool is_plain(const EngineQuestion& q) {
+  if (method_row(q.plan.extension().method).reach == Reach::file) return true;
   return is_identity(q.plan) && q.length <= q.model.geometry.train_length;
 }
 

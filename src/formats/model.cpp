@@ -15,9 +15,9 @@
 //                  long input leaves context_length at the original window. Unmodified the model
 //                  runs with it, so it counts as trained. llama.cpp always truncates the ramp.
 //   longrope       the short list inside the original window, which is all that a plan starts from;
-//                  the long list is kept as well. Both engines apply the attention scale on
-//                  either side of the switch. Two equal lists never switch: one list, the declared
-//                  window.
+//                  the long list is kept as well. transformers switches by the length of the text,
+//                  llama.cpp by that of the context; both apply the same attention scale on either
+//                  side. Two equal lists never switch: one list, the declared window.
 //   proportional   (transformers; GGUF as rope_freqs of 1 and 1e30) the later pairs never turn. It
 //                  is part of the design, not an extension, and stays if scaling is replaced.
 //   dynamic        changes nothing inside the window: plain RoPE, not trained. With an `alpha`
@@ -237,7 +237,12 @@ const Architecture& supported(const Architecture* found, const std::string& wher
 }
 
 void check_made_for(const Geometry& made_for, const Model& model) {
-  if (made_for == model.geometry) return;
+  Geometry known = model.geometry;
+  if (made_for.long_factor.empty()) {  // plan files did not always hold it, and few plans need it
+    known.long_factor.clear();
+    known.long_length = 0;
+  }
+  if (made_for == known) return;
   refuse(cat("the plan was made for ", describe(made_for), "; this model has ",
              describe(model.geometry)),
          "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
@@ -330,6 +335,12 @@ Model finish_model(Facts facts, bool replace_scaling) {
     if (trained.empty()) trained.resize(facts.factors.size(), 1);
     for (std::size_t i = 0; i < facts.factors.size(); ++i) trained[i] *= facts.factors[i];
     geometry.trained_attention_scale = facts.rule.attention_scale;
+    const DeclaredScaling& s = model.scaling;
+    if (s.type == "longrope" && s.long_factor != s.short_factor &&
+        facts.context_length > geometry.train_length) {
+      geometry.long_factor = s.long_factor;
+      geometry.long_length = facts.context_length;
+    }
   }
   const auto is_one = [](double f) { return f == 1; };
   if (std::all_of(trained.begin(), trained.end(), is_one)) trained.clear();

@@ -32,6 +32,10 @@ ordered_json geometry_json(const Geometry& g) {
                       {"pairing", to_string(g.pairing)}};
   if (!g.trained_factor.empty()) out["trained_factor"] = g.trained_factor;
   if (g.trained_attention_scale != 1) out["trained_attention_scale"] = g.trained_attention_scale;
+  if (!g.long_factor.empty()) {
+    out["long_factor"] = g.long_factor;
+    out["long_length"] = g.long_length;
+  }
   return out;
 }
 
@@ -179,6 +183,8 @@ Geometry geometry_of(const JsonKeys& in) {
   }
   g.trained_factor = in.reals({"trained_factor"});
   g.trained_attention_scale = in.real({"trained_attention_scale"}).value_or(1);
+  g.long_factor = in.reals({"long_factor"});
+  g.long_length = in.integer({"long_length"}, -kMaxLength, kMaxLength).value_or(0);
   return g;
 }
 

@@ -79,6 +79,7 @@ std::string method_argument(const RunRecord& record, const std::string& name) {
   for (const RecordedMethod& m : record.methods) {
     // Names of earlier versions have no parameters.
     if (m.method != name || !m.numbers || !is_static) continue;
+    if (m.numbers->extension().method != method.name) return {};  // a row "vendor" of another rule
     const Parameters named = method.parameters;
     method.parameters = m.numbers->extension().parameters;
     method.parameters.headroom = named.headroom;

@@ -158,19 +158,17 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   const double width = defaults.high - defaults.low;
   const double pairs = std::max(1.0, std::round(last / 16));  // a step along a boundary
 
-  const double times = double(ctx) / double(geometry.train_length);
-
   Space space{geometry, ctx, growth};
   if (growth == Growth::far) {
     // Far keys can do without their fast pairs: down to a middle at the first pair, which is nearly
-    // position interpolation. Up to a few windows one rung may be best.
+    // position interpolation.
     space.axes = {{-1.5, 2.5, 0.4, -1, 1.25},
                   {0, defaults.low + width / 2, 2 * pairs, 0, defaults.low + width / 8},
                   {1, std::min(last, defaults.high + 0.6 * width), 2 * pairs, defaults.high / 4.0,
                    defaults.high + width / 8},
                   {0, 0.15, 0.02, 0, 0.05},
                   {1, 3, 0.2, 1, 2},
-                  {1.05, times <= kFewWindows ? std::max(1.6, times) : 1.6, 0.08, 1.1, 1.4},
+                  {1.05, 2.1, 0.08, 1.1, 1.5},
                   {0, 1, 0.25},
                   {1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375}};
   } else {
@@ -230,10 +228,10 @@ Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ct
 
 std::vector<Proposal> published(const Space& space) {
   const bool far = space.growth == Growth::far;
-  const double usual = far ? far_defaults(space.geometry.train_length, space.ctx).headroom : 1;
+  const double usual = far ? kFarHeadroom : 1;
   std::vector<Proposal> out;
   for (const char* name : {far ? "pi" : "yarn", far ? "yarn" : "yarn-rotations", "uni", "pro"}) {
-    for (const double headroom : {far ? 1.25 : 1, far ? kFarHeadroom : 1.25}) {
+    for (const double headroom : {far ? kFarHeadroom : 1, far ? 1.6 : 1.25}) {
       MethodSpec method{name, space.growth};
       if (headroom != usual) method.parameters.headroom = headroom;
       try {
@@ -245,7 +243,9 @@ std::vector<Proposal> published(const Space& space) {
       out.back().point = point_of(space, out.back());
     }
   }
-  if (!far) return out;
+  if (!far || resolve_auto(space.geometry, {std::string(kAuto)}, space.ctx).growth != Growth::far) {
+    return out;
+  }
   Proposal usual_one = unnamed(space);
   const auto same = [&](const Proposal& p) { return p.numbers == usual_one.numbers; };
   if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(usual_one));
@@ -265,14 +265,14 @@ std::vector<Proposal> likely(const Space& space) {
   const double least = std::max(1.0 / 32, std::min(256 / window, 0.25));
   const struct {
     double near, headroom, sharpen;
-  } plans[] = {{least, 1.25, 0.5}, {least, 1.25, 0}, {least, 1, 0.5},  {0.125, 1.25, 0.5},
-               {0.25, 1.6, 0.5},   {0.25, 1, 0.5},   {least, 1.6, 0.5}};
+  } plans[] = {{least, 1.25, 0.5}, {least, 1.25, 0}, {least, 1, 0.5},  {0.125, 1.25, 0.7},
+               {0.25, 1.6, 0.7},   {0.25, 1, 0.5},   {least, 1.6, 0.7}};
   std::vector<Proposal> out = {unnamed(space)};
   for (const auto& [near, headroom, sharpen] : plans) {
     MethodSpec method{"pi", space.growth};
     method.parameters.near = std::max(near, least);
     method.parameters.headroom = headroom;
-    if (sharpen > 0) method.parameters.sharpen = sharpen;
+    method.parameters.sharpen = sharpen;
     Proposal next = propose(space, to_string(method), "likely", method);
     const bool known = std::any_of(out.begin(), out.end(),
                                    [&](const Proposal& p) { return p.numbers == next.numbers; });

@@ -215,7 +215,9 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
     take_profile(extension, job.model, job.ctx, true);
   }
   std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
-  if (auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx)) {
+  const auto named = [](const Candidate& c) { return c.name == "vendor"; };
+  const auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx);
+  if (vendor && std::none_of(candidates.begin(), candidates.end(), named)) {
     candidates.push_back(*vendor);
   }
   for (const Candidate& c : candidates) {

@@ -345,12 +345,10 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
   if (s.type.empty() || s.type == "none") return std::nullopt;
   if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).ladder};
   Extension e;
-  if (s.type == "longrope" && s.long_factor != s.short_factor) {
-    // Beyond the original window the long list replaces the short one.
-    e.method = "custom";
-    for (std::size_t i = 0; i < s.long_factor.size() && i < s.short_factor.size(); ++i) {
-      e.parameters.factors.push_back(s.long_factor[i] / s.short_factor[i]);
-    }
+  const Geometry& g = model.geometry;
+  if (g.long_length > g.train_length) {
+    e.method = "vendor";  // the long list at every length
+    e.scale = double(g.long_length) / double(g.train_length);
   } else if (s.type == "dynamic") {
     e.method = "dynamic-ntk";
     e.scale = std::max(1.0, s.factor);
@@ -358,7 +356,7 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
   } else {
     return std::nullopt;
   }
-  return Candidate{"vendor", make_ladder(make_plan(model.geometry, e))};
+  return Candidate{"vendor", make_ladder(make_plan(g, e))};
 }
 
 void add_engine(CLI::App& verb, engine::LocalOptions& flags) {

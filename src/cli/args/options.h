@@ -105,7 +105,8 @@ std::vector<std::string> method_names();
 // forms are not listed: they work with a note, for one version.
 void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& without_method,
                    const std::string& without_ctx);
-inline constexpr const char* kWithoutMethod = "auto: none inside the window, far:pi beyond";
+inline constexpr const char* kWithoutMethod =
+    "auto: none inside the window, far:pi beyond (Phi-3 and Phi-4: elastic:vendor)";
 
 // --profile and --no-profile, for verbs that use profiles.
 void add_profile(CLI::App& verb, ExtensionFlags& flags);

@@ -52,6 +52,11 @@ struct Job {
 const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
   const Ladder& ladder = candidate.ladder;
   const Rung& last = ladder.rungs().back();
+  throw_if(method_row(ladder.extension().method).reach == Reach::file && flags.to != "commands",
+           ErrorKind::unsupported,
+           cat(candidate.name, " is in the file already: the vendor's two lists of factors"),
+           "leave the file as it is: mrrope takes the list by the length of the text, llama.cpp by "
+           "that of its context (-c)");
   throw_if(ladder.near().has_value(), ErrorKind::unsupported,
            cat(candidate.name, " rotates near and far keys differently, which no file can express"),
            "export a static plan, e.g. --method pro; mrrope serve runs this one");

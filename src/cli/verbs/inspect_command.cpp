@@ -51,6 +51,13 @@ Advice advise(const Geometry& g, std::int64_t ctx, double scale) {
   advice.why =
       "the unmodified model inside its window, and beyond it a context that grows; generate, serve "
       "and eval use it by default";
+  if (long_list_reaches(g, scale)) {
+    advice.why =
+        "the file's short list of factors inside its window, its long one beyond it; generate, "
+        "serve and eval use it by default";
+  } else if (g.long_length > g.train_length) {
+    advice.why += cat("; up to ", g.long_length, " tokens the file has a list of its own");
+  }
   advice.fixed = static_method(g, scale);
   return advice;
 }
@@ -91,6 +98,7 @@ std::string scaling_text(const Model& model) {
   std::string text = s.type;
   if (s.factor != 1) text += cat(", factor ", significant(s.factor, 6));
   if (s.original_length > 0) text += cat(", original window ", s.original_length);
+  if (model.geometry.long_length > 0) text += cat(", long list to ", model.geometry.long_length);
   if (s.trained) text += "; part of the model, kept by every plan";
   return text;
 }
