@@ -118,7 +118,11 @@ void print_cost(const Model& facts, const engine::LocalOptions& engine, const st
   std::cout << (prompt.empty() ? "up to " : "") << tokens << " tokens to read, up to "
             << flags.generate.max_tokens << " to write\n"
             << engine::time_text(engine::kept_speed(facts, engine), {tokens}, " to read them")
-            << "\n";
+            << "\n"
+            << std::flush;
+  if (!prompt.empty()) {
+    check_room(tokens, flags.generate.max_tokens, engine.context, ErrorKind::failed);
+  }
 }
 
 // A chat without --ctx has room for four windows, or for as many as fit into memory.
@@ -160,8 +164,8 @@ void run_generate(GenerateFlags flags) {
     engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_cost(facts, engine, prompt, flags);
   }
-  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
-  use(*model, choice);
+  const auto model = load(facts, engine, {&choice.ladder}, places);
+  use(*model, choice, !flags.chat || isatty(STDIN_FILENO) == 0);  // a chat begins with it
   const Ladder& ladder = choice.ladder;
   owner.plan = ladder_digest(ladder);
   SessionFile session{flags.session, owner};
@@ -202,12 +206,12 @@ void add_flags(CLI::App& verb, GenerateFlags& flags, const char* without_ctx) {
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, without_ctx);
   add_value(verb, "-p,--prompt", flags.prompt, "TEXT",
-            "Text to continue, or the first message of a chat");
+            flags.chat ? "The first message" : "Text to continue, or the first message of a chat");
   add_value(verb, "-f,--text", flags.file, "FILE",
             "Read text from a file and put it before -p; - is standard input");
   add_value(verb, "--session", flags.session, "FILE",
-            "Save the conversation with its cache to this file, and resume from it; without --chat "
-            "a prompt that begins with the saved text is read from its end on");
+            "Save the conversation with its cache to this file, and resume from it: of a prompt "
+            "that begins with the saved text only the rest is read");
   add_default(verb, "-n,--predict", flags.generate.max_tokens, "N",
               "Maximum number of tokens to generate")
       ->check(CLI::Range(1, 1 << 24));
