@@ -263,10 +263,10 @@ int run(int argc, char** argv) {
   // Last: verbs inherit the footer that is set when they are added.
   app.footer(
       "Examples:\n"
+      "  mrrope chat model.gguf --ctx 32k -f book.txt -p 'Who dies in the end?'\n"
+      "  mrrope serve model.gguf --ctx 32k\n"
       "  mrrope inspect model.gguf --ctx 128k\n"
       "  mrrope plan model.gguf --method pro --ctx 128k -o plan.json\n"
-      "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --method yarn,pro "
-      "--scale 16\n"
       "What the words mean: mrrope help words. Parameters of methods: mrrope help parameters.\n"
       "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
       "  5 out of memory, 6 goal not met, 130 interrupted.");

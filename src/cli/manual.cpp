@@ -74,7 +74,7 @@ const std::pair<const char*, Names> kGroups[] = {
     {"Output", {"out", "json", "svg", "format", "log-format", "dry-run", "v", "version", "help"}},
     {"Engine",
      {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
-      "parallel", "kv-unified", "deterministic", "shard"}},
+      "parallel", "kv-unified", "deterministic", "pooling", "shard"}},
     {"Network",
      {"endpoint", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
       "slot-save-path"}}};

@@ -83,7 +83,7 @@ void run_models(bool json) {
       std::cout << between << folder.string();
       between = ", ";
     }
-    std::cout << ".\nTo get one: mrrope inspect -hf USER/REPO[:QUANT]\n";
+    std::cout << ".\nTo get one: mrrope chat -hf USER/REPO[:QUANT]\n";
   } else {
     print_rows(rows);
   }
@@ -97,8 +97,7 @@ void add_models(CLI::App& app) {
       "models", "List the models that have a name on this machine, for use in place of a path");
   verb->add_flag("--json", *json, "Print JSON");
   verb->footer(
-      "A name is given in place of a path: mrrope generate qwen2.5:7b --chat. Names of ollama, "
-      "and\n"
+      "A name stands for a path: mrrope chat qwen2.5:7b. Names are those of ollama, and\n"
       "USER/REPO[:QUANT] of the cache of llama.cpp and Hugging Face, into which -hf downloads.\n"
       "Examples:\n"
       "  mrrope models\n"

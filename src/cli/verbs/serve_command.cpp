@@ -115,15 +115,15 @@ void run_serve(ServeFlags flags) {
   }
   const engine::Places places{{}, {flags.slot_folder.value_or("")}};
   if (flags.dry_run) {
-    std::cout << server.slots << " conversations of " << ctx
-              << (engine.unified ? " tokens together\n" : " tokens each\n");
+    std::cout << server.slots << (server.slots == 1 ? " conversation of " : " conversations of ")
+              << ctx << (engine.unified ? " tokens together\n" : " tokens each\n");
     engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_memory(facts, engine);
   }
 
   serve::Listener listener = serve::listen_on(server);
-  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
-  use(*model, choice);
+  const auto model = load(facts, engine, {&choice.ladder}, places);
+  use(*model, choice, flags.json);  // printed below otherwise
   server.context = std::min(ctx, choice.ladder.longest());
   if (engine.unified) server.pool = server.context;
   if (flags.slot_folder) {
@@ -168,8 +168,9 @@ void run_serve(ServeFlags flags) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  const auto [verb, flags] =
-      add_verb<ServeFlags>(app, "serve", "Serve a model over OpenAI's API", run_serve);
+  const auto [verb, flags] = add_verb<ServeFlags>(
+      app, "serve", "Serve a model: a chat page, and the APIs of OpenAI, Anthropic and ollama",
+      run_serve);
   flags.engine.unified = false;
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
@@ -196,6 +197,10 @@ void add_serve(CLI::App& app) {
                 "All conversations share a cache of --ctx tokens instead of having one each");
   add_value(verb, "--slot-save-path", flags.slot_folder, "FOLDER",
             "Folder where POST /slots/{id}?action=save|restore keeps conversations");
+  add_value(verb, "--pooling", flags.engine.pooling, "KIND",
+            "What stands for a text in embeddings: the mean of its tokens, its first (cls) or its "
+            "last (default: as the model's file says)")
+      ->check(CLI::IsMember({"mean", "cls", "last"}));
   verb.add_flag("--deterministic", flags.server.deterministic,
                 "The same request gets the same answer, whoever else is served and whatever is "
                 "cached; slower");

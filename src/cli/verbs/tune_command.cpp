@@ -128,7 +128,7 @@ void run_tune(const TuneFlags& flags) {
     engine::check_before_loading(facts, {}, places);
     vocabulary = engine::open_vocabulary(facts);
   } else {
-    model = engine::open_checked(facts, engine, {}, places);
+    model = load(facts, engine, {}, places);
   }
   const Tokenizer& tokenizer = model ? *model : *vocabulary;
   const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
