@@ -288,7 +288,7 @@ class Layout(PageCase):
         self.answer(("reasoning", "Hm."), MARKDOWN)
         self.click("#settings summary")
         names = self.page.run("""[...document.querySelectorAll('button, input, textarea, select, summary, pre[tabindex]')].filter(
-          e => e.getClientRects().length).map(e => e.getAttribute('aria-label') || e.innerText || (e.labels?.[0] || {}).innerText || '')""")
+          e => e.getClientRects().length && e.checkVisibility()).map(e => e.getAttribute('aria-label') || e.innerText || (e.labels?.[0] || {}).innerText || '')""")
         self.assertNotIn("", names)
         self.assertGreaterEqual(len(names), 14)
 
