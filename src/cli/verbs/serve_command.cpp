@@ -169,8 +169,7 @@ void run_serve(ServeFlags flags) {
 
 void add_serve(CLI::App& app) {
   const auto [verb, flags] = add_verb<ServeFlags>(
-      app, "serve", "Serve a model: a chat page, and the APIs of OpenAI, Anthropic and ollama",
-      run_serve);
+      app, "serve", "Serve a chat page, and the APIs of OpenAI, Anthropic and ollama", run_serve);
   flags.engine.unified = false;
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
