@@ -133,7 +133,7 @@ std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& o
       const eval::ResultRow* found = r.find(method, r.lengths[l], eval::kContains);
       if (found == nullptr || found->estimate.n == 0) continue;
       const eval::Estimate& e = found->estimate;
-      text = cat("It finds ", fixed(100 * e.value, 0),
+      text = cat(" finds ", fixed(100 * e.value, 0),
                  std::isfinite(e.error) ? cat(" +- ", fixed(100 * e.error, 0)) : std::string(),
                  r.units == "texts" ? " % of the needles in " : " % of ",
                  plural(e.n, r.units == "texts" ? "text" : "needle"), " at ",
@@ -265,7 +265,7 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
         signed_percent(verdict.cost.percent()), " perplexity compared with the untouched model."));
   }
   const std::string needles = needles_of(records, *best.run, row.method, row.plan);
-  if (!needles.empty()) text.sentences.push_back(needles);
+  if (!needles.empty()) text.sentences.push_back("It" + needles);
   text.sentences.push_back(confidence_of(best.perplexity.n));
   if (verdict.to_the_end) {
     text.sentences.push_back("This is the longest length measured: it may hold further.");
@@ -290,7 +290,7 @@ VerdictText text_without_perplexity(const RunRecord& record,
   for (const eval::ResultRow& row : record.table.rows) longest = std::max(longest, row.length);
   for (const RecordedMethod& m : record.methods) {
     const std::string found = needles_of(records, record, m.method, m.plan);
-    if (!found.empty()) text.sentences.push_back(cat(m.method, ": ", found));
+    if (!found.empty()) text.sentences.push_back(m.method + found);
   }
   if (longest > 0) {
     text.next.push_back({"Measure perplexity", cat("mrrope eval ppl ", model_argument(record),

@@ -68,7 +68,10 @@ def with_pictures(text, pages, environment):
         images = "\n\n".join(f"![{name}](pictures/{file.name})" for file in files)
         return f"{match.group(0)}\n\n{images}"
 
-    return re.sub(r"^    (mrrope theory .* --svg ([a-z]+)\.svg)$", drawn, text, flags=re.M)
+    text, count = re.subn(r"^    (mrrope theory .* -o ([a-z]+)\.svg)$", drawn, text, flags=re.M)
+    if count < 4:
+        sys.exit(f"pages.py: docs/theory.md has only {count} commands that draw")
+    return text
 
 
 def reference(mrrope, pages):

@@ -157,7 +157,7 @@ OpenModel open_model(EvalJob& job) {
     return {nullptr, nullptr, engine::open_vocabulary(job.model), job.ctx};
   }
   if (!job.served()) {
-    OpenModel model{engine::open_checked(job.model, job.engine, ladders, job.places), nullptr};
+    OpenModel model{load(job.model, job.engine, ladders, job.places), nullptr};
     for (auto& [index, choice] : job.automatic) {
       use(*model.local, choice);
       job.methods[index].ladder = choice.ladder;

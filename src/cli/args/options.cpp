@@ -387,7 +387,19 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char*
   return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
 }
 
-void use(TimelineModel& model, LadderChoice& choice) {
+std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
+                                    const std::vector<const Ladder*>& ladders,
+                                    const engine::Places& places) {
+  std::shared_ptr<void> shown;
+  if (eval::stderr_is_terminal()) {
+    std::cerr << "loading " << model.path.filename().string() << ", "
+              << bytes_text(double(model.weight_bytes)) << std::flush;
+    shown = {nullptr, [](void*) { std::cerr << "\r\x1b[K" << std::flush; }};
+  }
+  return engine::open_checked(model, options, ladders, places);
+}
+
+void use(TimelineModel& model, LadderChoice& choice, bool tell) {
   // Copies: the choice may change below.
   const Geometry geometry = choice.ladder.rungs().front().plan.geometry();
   const std::int64_t longest = choice.ladder.longest();
@@ -402,8 +414,10 @@ void use(TimelineModel& model, LadderChoice& choice) {
       why = cat(error.what(), "; ");
       return false;
     }
-    note(cat(why, "auto: ", choice.name, ", unchanged up to ", geometry.train_length,
-             " tokens, then growing to ", significant(scale, 4), " windows"));
+    if (tell || !why.empty()) {
+      note(cat(why, "auto: ", choice.name, ", unchanged up to ", geometry.train_length,
+               " tokens, then growing to ", significant(scale, 4), " windows"));
+    }
     return true;
   };
   if (try_it()) return;

@@ -168,8 +168,13 @@ struct LadderChoice {
 LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char* verb);
 
 // Applies it to the model. If the choice was ours and the keys of this model cannot be turned, it
-// becomes static; either way a note says what is used.
-void use(TimelineModel& model, LadderChoice& choice);
+// becomes static; either way a note says what is used, for a verb that does not say it otherwise.
+void use(TimelineModel& model, LadderChoice& choice, bool tell = true);
+
+// engine::open_checked(), with a word on the terminal as long as it lasts.
+std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
+                                    const std::vector<const Ladder*>& ladders,
+                                    const engine::Places& places);
 
 // For --dry-run: prints the memory that the model needs. Throws Error (failed) if it does not fit.
 void print_memory(const Model& model, const engine::LocalOptions& options);

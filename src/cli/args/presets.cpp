@@ -121,7 +121,9 @@ std::vector<std::string> with_current_flags(const std::string& verb,
     }
     if (found == nullptr) {
       for (const nlohmann::json& row : spellings_file().at("refused")) {
-        if (row[0] == flag) refuse(row[1].get<std::string>(), row[2].get<std::string>());
+        if (row[0] == flag && (i == 0 || flag.front() == '-')) {
+          refuse(row[1].get<std::string>(), row[2].get<std::string>());
+        }
       }
       out.push_back(arguments[i]);
       continue;

@@ -118,7 +118,11 @@ void print_cost(const Model& facts, const engine::LocalOptions& engine, const st
   std::cout << (prompt.empty() ? "up to " : "") << tokens << " tokens to read, up to "
             << flags.generate.max_tokens << " to write\n"
             << engine::time_text(engine::kept_speed(facts, engine), {tokens}, " to read them")
-            << "\n";
+            << "\n"
+            << std::flush;
+  if (!prompt.empty()) {
+    check_room(tokens, flags.generate.max_tokens, engine.context, ErrorKind::failed);
+  }
 }
 
 // A chat without --ctx has room for four windows, or for as many as fit into memory.
@@ -160,8 +164,8 @@ void run_generate(GenerateFlags flags) {
     engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_cost(facts, engine, prompt, flags);
   }
-  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
-  use(*model, choice);
+  const auto model = load(facts, engine, {&choice.ladder}, places);
+  use(*model, choice, !flags.chat || isatty(STDIN_FILENO) == 0);  // a chat begins with it
   const Ladder& ladder = choice.ladder;
   owner.plan = ladder_digest(ladder);
   SessionFile session{flags.session, owner};

@@ -149,7 +149,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("scale", significant(scale, 6));
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
-  row("reading", cat(ctx, " tokens takes ", engine::time_text(speed, {ctx})));
+  row("reading", cat(speed ? cat(ctx, " tokens takes ") : "", engine::time_text(speed, {ctx})));
   row("recommended", cat(advice.method, " (", advice.meaning, "): ", advice.why));
   print_engines(model, ctx, scale, advice);
 
@@ -165,11 +165,12 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
             << "\n";
   if (model.format == "gguf") {
     std::cout << "  mrrope eval ppl " << path << " --ctx " << length
-              << " --text YOUR-TEXTS -o run1\n  mrrope generate " << path << " --ctx " << length
-              << " -f PROMPT.txt\n";
+              << " --text YOUR-TEXTS -o run1\n  mrrope chat " << path << " --ctx " << length
+              << " -f YOUR-TEXT.txt\n";
   } else {
-    std::cout << "  python convert_hf_to_gguf.py FOLDER --outfile model.gguf   (of llama.cpp, to "
-                 "run it)\n";
+    std::cout << "  python convert_hf_to_gguf.py "
+              << shell_word(exporting::hf_folder(model).string())
+              << " --outfile model.gguf   (llama.cpp's script: makes a file that mrrope can run)\n";
   }
 }
 
@@ -185,8 +186,7 @@ void run_inspect(const InspectFlags& flags) {
     engine::LocalOptions engine = flags.engine;
     engine.context = std::min<std::int64_t>(window, 2048);
     engine.timelines = 1;
-    note("loading the model to time it");
-    speed = engine::measure_speed(*engine::open_checked(model, engine, {}, {}));
+    speed = engine::measure_speed(*load(model, engine, {}, {}));
   }
   if (!flags.json) return print(model, ctx, scale, advice, speed);
   nlohmann::ordered_json out = to_json(model, ctx, scale, advice);

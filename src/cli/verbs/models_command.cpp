@@ -83,7 +83,7 @@ void run_models(bool json) {
       std::cout << between << folder.string();
       between = ", ";
     }
-    std::cout << ".\nTo get one: mrrope inspect -hf USER/REPO[:QUANT]\n";
+    std::cout << ".\nTo get one: mrrope chat -hf USER/REPO[:QUANT]\n";
   } else {
     print_rows(rows);
   }

@@ -115,15 +115,15 @@ void run_serve(ServeFlags flags) {
   }
   const engine::Places places{{}, {flags.slot_folder.value_or("")}};
   if (flags.dry_run) {
-    std::cout << server.slots << " conversations of " << ctx
-              << (engine.unified ? " tokens together\n" : " tokens each\n");
+    std::cout << server.slots << (server.slots == 1 ? " conversation of " : " conversations of ")
+              << ctx << (engine.unified ? " tokens together\n" : " tokens each\n");
     engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_memory(facts, engine);
   }
 
   serve::Listener listener = serve::listen_on(server);
-  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
-  use(*model, choice);
+  const auto model = load(facts, engine, {&choice.ladder}, places);
+  use(*model, choice, flags.json);  // printed below otherwise
   server.context = std::min(ctx, choice.ladder.longest());
   if (engine.unified) server.pool = server.context;
   if (flags.slot_folder) {
@@ -168,8 +168,8 @@ void run_serve(ServeFlags flags) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  const auto [verb, flags] =
-      add_verb<ServeFlags>(app, "serve", "Serve a model over OpenAI's API", run_serve);
+  const auto [verb, flags] = add_verb<ServeFlags>(
+      app, "serve", "Serve a chat page, and the APIs of OpenAI, Anthropic and ollama", run_serve);
   flags.engine.unified = false;
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
@@ -184,6 +184,7 @@ void add_serve(CLI::App& app) {
   add(verb, "--cors", flags.cors);
   add(verb, "--kv-unified", flags.engine.unified);
   add(verb, "--slot-save-path", flags.slot_folder);
+  add(verb, "--pooling", flags.engine.pooling);
   add(verb, "--deterministic", flags.server.deterministic);
   add_engine(verb, flags.engine);
   add(verb, "--log-format", flags.log_format);

@@ -160,7 +160,7 @@ void run_tune(const TuneFlags& flags) {
     engine::check_before_loading(facts, {}, places);
     vocabulary = engine::open_vocabulary(facts);
   } else {
-    model = engine::open_checked(facts, engine, {}, places);
+    model = load(facts, engine, {}, places);
   }
   const Tokenizer& tokenizer = model ? *model : *vocabulary;
   const tune::Split split = split_texts(flags, texts, tokenizer, space.ctx);

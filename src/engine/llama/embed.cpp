@@ -11,19 +11,20 @@ namespace mrrope::engine {
 
 namespace {
 
-// As the file says. If it says nothing the last token stands for the text, as in ollama and vLLM:
-// no other has read all of it.
-int pooling_of(const llama_model* model, const Model& facts) {
+// As the flag or the file says; otherwise there is none, as in llama-server.
+int pooling_of(const llama_model* model, const Model& facts, const std::string& flag) {
   char type[16];
   const std::string key = facts.architecture + ".pooling_type";
   const bool stated = llama_model_meta_val_str(model, key.c_str(), type, sizeof type) >= 0;
-  const std::string text = stated ? type : "-1";
-  if (text == "1") return LLAMA_POOLING_TYPE_MEAN;
-  if (text == "2") return LLAMA_POOLING_TYPE_CLS;
-  if (text == "3" || text == "-1") return LLAMA_POOLING_TYPE_LAST;
+  const std::string text = !flag.empty() ? flag : stated ? type : "";
+  if (text == "1" || text == "mean") return LLAMA_POOLING_TYPE_MEAN;
+  if (text == "2" || text == "cls") return LLAMA_POOLING_TYPE_CLS;
+  if (text == "3" || text == "last") return LLAMA_POOLING_TYPE_LAST;
   throw Error(ErrorKind::unsupported,
-              cat("this model has no embeddings of texts: its file states ", key, " ", text),
-              "use one with 1 (mean), 2 (first token) or 3 (last token), or that states none");
+              cat("this model has no embeddings of texts: its file states ",
+                  stated ? cat(key, " ", text) : "no " + key),
+              "serve a model that was made for embeddings, or give --pooling mean, cls (the first "
+              "token) or last");
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ std::vector<float> LocalModel::embed(std::span<const Token> tokens) {
                llama_model_n_embd_out(model_.get()) > llama_model_n_embd(model_.get()),
            ErrorKind::unsupported,
            cat("libllama has no embeddings of texts by ", facts_.architecture, " models"));
-  const int pooling = pooling_of(model_.get(), facts_);
+  const int pooling = pooling_of(model_.get(), facts_, options_.pooling);
   std::int64_t longest = facts_.geometry.train_length;
   // Where every token reads all others they have to be computed at once.
   if (!llama_get_causal_attn(context_.get())) longest = std::min<std::int64_t>(longest, ubatch_);

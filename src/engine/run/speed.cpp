@@ -136,7 +136,7 @@ std::string time_text(const std::optional<ReadingSpeed>& speed,
   for (const std::int64_t length : lengths) tokens += double(length);
   return cat("about ", duration_text(seconds), ending, ", at ",
              significant(seconds > 0 ? tokens / seconds : 1 / speed->start, 3),
-             " tokens/s as this machine read last");
+             " tokens/s, as measured on this machine");
 }
 
 }  // namespace mrrope::engine
