@@ -98,7 +98,7 @@ TEST(TwoLists, AreRefusedByNameElsewhere) {
   for (const char* method :
        {"auto", "vendor", "elastic:vendor", "'elastic:vendor' --approximate"}) {
     expect_run(
-        "export " + path + " --ctx 128k -o " + folder.file("out.gguf") + " --method " + method, 5,
+        "export " + path + " --ctx 128k -o " + folder.file("out.gguf") + " --method " + method, 3,
         {"is in the file already", "leave the file as it is"});
   }
   expect_run("export " + path + " --ctx 128k --to commands", 0, {"llama-server -m " + path});
