@@ -273,10 +273,11 @@ class FigureMaker {
   }
 
   void add(const std::string& section, const std::string& file, const std::string& note,
-           LineChart chart, std::optional<std::size_t> verdict = {}) {
+           LineChart chart, std::optional<std::size_t> verdict = {}, bool main = false) {
     if (!has_content(chart)) return;
     std::string title = chart.title;
-    out_.push_back({section, file_for(file), std::move(title), note, std::move(chart), verdict});
+    out_.push_back(
+        {section, file_for(file), std::move(title), note, std::move(chart), verdict, main});
   }
 
   void lines(const RunGroup& group) {
@@ -314,7 +315,8 @@ class FigureMaker {
                             : cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       const std::string words = best_and_worst(chart, info.higher_is_better) + note;
       add(section_of(group.front().task), cat(group.front().task, "-", metric), words,
-          std::move(chart), std::exchange(verdict, std::nullopt));
+          std::move(chart), std::exchange(verdict, std::nullopt),
+          metric == group.front().table.metric);
     }
   }
 
@@ -565,7 +567,8 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
           if (any) table.rows.push_back(std::move(line));
         }
       }
-      out.push_back({section_of(group.front().task), std::move(table)});
+      out.push_back(
+          {section_of(group.front().task), std::move(table), metric == group.front().table.metric});
     }
   }
   return out;

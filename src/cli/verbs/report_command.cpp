@@ -34,7 +34,7 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder, error)) {
     throw Error(ErrorKind::failed, cat("cannot create the folder ", folder),
-                "give --svg a folder you can write to");
+                "choose a folder you can write to");
   }
   for (const report::Figure& f : figures) {
     write_output((fs::path(folder) / (f.file + ".svg")).string(), report::svg_file({f}));
@@ -70,7 +70,7 @@ void refuse_other_pages(const std::string& out) {
 bool joins_shards(const ReportFlags& flags) {
   const std::string ending = fs::path(flags.out).extension().string();
   return !flags.out.empty() && flags.out != "-" && ending != ".html" && ending != ".htm" &&
-         std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
+         ending != ".md" && std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
 }
 
 void join_shards(const ReportFlags& flags) {
@@ -98,7 +98,14 @@ void run_report(const ReportFlags& flags) {
             "give one of them, or -o FILE");
   refuse_files_of_runs(out, records);
   if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
-  write_output(out, report_page(records));
+  if (fs::path(out).extension() == ".md") {
+    const report::MarkdownPage page =
+        report_markdown(records, fs::path(out).stem().string(), command_line());
+    write_svgs(page.figures, (fs::path(".") / fs::path(out).parent_path()).string());
+    write_output(out, page.text);
+  } else {
+    write_output(out, report_page(records));
+  }
   if (out == "-") return;
   if (flags.json) {
     std::cout << json_text(report_json(records), 2) << "\n";
@@ -124,13 +131,15 @@ void add_report(CLI::App& app) {
       ->required();
   add_value(verb, "-o,--out", flags.out, "PATH",
             "HTML file to write (default: report.html in the folder; in the current folder "
-            "if several are given). For the shards of one run, a folder for the whole run");
+            "if several are given); FILE.md: Markdown, with pictures beside it. For the shards of "
+            "one run, a folder for the whole run");
   add_value(verb, "--svg", flags.svg, "DIR", "Also write every chart as an SVG file");
   verb.add_flag("--json", flags.json, "Print verdicts and results as JSON");
   verb.footer(
       "Examples:\n"
       "  mrrope report run1\n"
       "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
+      "  mrrope report runs -o results.md\n"
       "  mrrope report part1 part2 part3 -o whole   # the shards of one run\n"
       "Folders are compared with each other; unfinished runs are marked. Shards of one run count "
       "as\n"

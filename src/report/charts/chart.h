@@ -125,6 +125,7 @@ struct Figure {
   std::string note;  // what to see, as plain text under the chart
   std::variant<LineChart, std::vector<HeatMap>> content;
   std::optional<std::size_t> verdict{};  // the one that it carries: it goes below that headline
+  bool main = false;                     // of the metric that methods are compared by
 
   bool is_map() const { return std::holds_alternative<std::vector<HeatMap>>(content); }
 };
