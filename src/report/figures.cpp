@@ -25,18 +25,18 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
 }
 
 // All rows of a group with the name under which a chart shows them: the method's, and with the
-// run's where two runs use the same name.
+// run's where two runs use the same name for the same task.
 struct NamedRow {
   std::string name;
   const eval::ResultRow* row;
 };
 
 std::vector<NamedRow> named_rows(const RunGroup& group) {
-  std::map<std::string, const RunRecord*> first;
+  std::map<std::pair<std::string, std::string>, const RunRecord*> first;
   std::vector<NamedRow> rows;
   for (const RunRecord* run : group.runs) {
     for (const eval::ResultRow& row : run->table.rows) {
-      const auto [at, fresh] = first.emplace(row.method, run);
+      const auto [at, fresh] = first.emplace(std::pair(row.task, row.method), run);
       rows.push_back(
           {at->second == run ? row.method : cat(row.method, " (", run->name, ")"), &row});
     }
@@ -567,8 +567,10 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
           if (any) table.rows.push_back(std::move(line));
         }
       }
-      out.push_back(
-          {section_of(group.front().task), std::move(table), metric == group.front().table.metric});
+      std::vector<std::string> runs;
+      for (const RunRecord* run : group.runs) runs.push_back(run->name);
+      out.push_back({section_of(group.front().task), std::move(table), joined(runs, ", "),
+                     metric == group.front().table.metric});
     }
   }
   return out;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/text.h"
 #include "base/words.h"
@@ -39,13 +41,13 @@ std::string code_span(std::string text) {
   return cat("`", text, "`");
 }
 
-std::string to_markdown(const DataTable& table) {
+std::string to_markdown(const DataTable& table, const std::string& caption) {
   const auto line = [](const std::vector<std::string>& cells) {
     std::string out = "|";
     for (const std::string& cell : cells) out += cat(" ", markdown_text(cell), " |");
     return out + "\n";
   };
-  std::string out = cat(markdown_text(table.caption), ":\n\n", line(table.header), "|");
+  std::string out = cat(markdown_text(caption), ":\n\n", line(table.header), "|");
   for (std::size_t i = 0; i < table.header.size(); ++i) {
     out += i < table.text_columns ? "---|" : "---:|";
   }
@@ -64,16 +66,19 @@ std::string first_word(const std::string& section) {
   return word;
 }
 
+// When it was measured, or nothing.
+std::string day_of(const RunRecord& r) {
+  return text_at(r.run.value("measured", ordered_json::object()), "finished").substr(0, 10);
+}
+
 DataTable source_table(const std::vector<RunRecord>& records) {
-  DataTable table{.caption = "Each run: when, with which version, on which machine",
-                  .header = {"run", "finished", "mrrope", "engine and machine", "tokens", "hours"},
+  DataTable table{.header = {"run", "finished", "mrrope", "engine and machine", "tokens", "hours"},
                   .text_columns = 4};
   for (const RunRecord& r : records) {
     const ordered_json measured = r.run.value("measured", ordered_json::object());
     const double seconds = value_at(measured, "seconds");
     const std::string commit = text_at(r.run, "commit");
-    table.rows.push_back({r.name,
-                          r.finished ? text_at(measured, "finished").substr(0, 10) : "not yet",
+    table.rows.push_back({r.name, r.finished ? day_of(r) : "not yet",
                           cat(text_at(r.run, "mrrope"), commit.empty() ? "" : ", commit " + commit),
                           text_at(r.run, "engine"), cat(count_at(measured, "tokens")),
                           std::isfinite(seconds) ? fixed(seconds / 3600, 2) : "-"});
@@ -92,9 +97,12 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
   }
   const RunRecord& first = good.front();  // read_records() throws where there is none
   std::string& out = page.text;
-  out =
-      cat("# ", markdown_text(first.model), "\n\n", markdown_text(first.architecture), ", window ",
-          length_text(first.window), " tokens. Made by ", code_span(command), ".\n\n");
+  std::set<std::string> days;
+  for (const RunRecord& r : good) days.insert(day_of(r));
+  const std::string when = cat(*days.begin(), days.size() > 1 ? " to " + *days.rbegin() : "");
+  out = cat("# ", markdown_text(first.model), "\n\n", markdown_text(first.architecture),
+            ", window ", length_text(first.window), " tokens. Measured ", markdown_text(when),
+            ". Made by ", code_span(command), ".\n\n");
   for (const VerdictText& v : verdicts_of(good)) {
     out += cat("**", markdown_text(v.headline), "**\n\n");
     for (const std::string& s : v.sentences) out += cat("- ", markdown_text(s), "\n");
@@ -103,7 +111,16 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
   std::vector<Figure> figures = figures_of(good);
   std::string section;
   std::map<std::string, int> files;
-  for (const TaskTable& t : tables_of(good)) {
+  std::vector<TaskTable> tables = tables_of(good);
+  const auto rank = [](const TaskTable& t) {
+    const auto& all = eval::tasks();
+    return std::find_if(all.begin(), all.end(),
+                        [&](const eval::Task& task) { return task.section == t.section; }) -
+           all.begin();
+  };
+  std::stable_sort(tables.begin(), tables.end(),
+                   [&](const TaskTable& a, const TaskTable& b) { return rank(a) < rank(b); });
+  for (const TaskTable& t : tables) {
     if (!t.main) continue;
     if (t.section != section) {
       section = t.section;
@@ -117,9 +134,9 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
         page.figures.push_back(f);
       }
     }
-    out += to_markdown(t.table);
+    out += to_markdown(t.table, cat(t.table.caption, " (", t.runs, ")"));
   }
-  out += cat("## Where the numbers come from\n\n", to_markdown(source_table(good)));
+  out += cat("## Where the numbers come from\n\n", to_markdown(source_table(good), "Each run"));
   for (const RunRecord& r : good) {
     out += cat("- ", markdown_text(r.name), ": ", code_span(text_at(r.run, "command")), "\n");
   }

@@ -53,13 +53,15 @@ PARSED = [
     (r" --rpc ", "needs other machines"),
     (r" --to hf|\bHF_FOLDER\b|\bfolder/", "needs a Hugging Face folder with weights: tests/cli/export_test.cpp"),
     (r"^mrrope demo", "minutes: tests/install/installed.sh"),
-    (r"^mrrope tune ", "minutes: tests/cli/tune_test.cpp"),
+    (r"^curl .*/(chat|messages|responses|api/chat)", "the bundled model has no chat template: serve_clients"),
+    (r"\$SLURM", "needs Slurm: tools/cluster/slurm_test.sh"),
     (r" --time\b", "measures the machine"),
-    (r" --form kamradt| --questions | --tasks ", "minutes: tests/cli/benchmarks_test.cpp"),
-    (r"<|\.\.\.|\bVERB\b|\[", "a form, not a command"),
+    (r"<[A-Za-z]+>|\.\.\.|\bVERB\b", "a form, not a command"),
 ]
+# What is not given, or is given as a larger number, becomes this.
 SHORT = {"eval ppl": {"--documents": "1", "--kl-positions": "4"}, "eval needle": {"--samples": "1", "--depths": "50"},
-         "eval ruler": {"--samples": "1", "--tasks": "niah_single_1"}, "generate": {"-n": "8"}}
+         "eval ruler": {"--samples": "1", "--tasks": "niah_single_1"}, "generate": {"-n": "8"},
+         "tune": {"--budget": "2", "--documents": "1,1", "--proof": "off", "--answers": "1"}}
 LONGEST = 4096
 
 
@@ -160,7 +162,9 @@ def shorter(line, verb):
                 str(tokens(n) // divisor) for n in m.group(2).split(",")), line)
             line = re.sub(r" --(min-tokens|near|train-ctx) \S+", "", line)
     for flag, value in SHORT.get(verb, {}).items():
-        line = re.sub(rf" {flag} \S+", "", line) + f" {flag} {value}"
+        given = re.search(rf" {flag} (\S+)", line)
+        if given is None or (given.group(1).isdigit() and value.isdigit() and int(given.group(1)) > int(value)):
+            line = re.sub(rf" {flag} \S+", "", line) + f" {flag} {value}"
     return line
 
 
@@ -183,7 +187,7 @@ class Page:
         outputs = {words[i + 1] for i, w in enumerate(words[:-1]) if w in ("-o", "--out", "--svg", "--session")}
         for i, word in enumerate(words):
             path = self.folder / word
-            if word in outputs or word.startswith("-") or path.exists() or "/" in word.rstrip("/") and word[0] in "/~":
+            if word in outputs or re.search(r"^-|[*?]", word) or path.exists() or "/" in word.rstrip("/") and word[0] in "/~":
                 continue
             before = words[i - 1] if i else ""
             if word.endswith(".gguf"):
@@ -237,7 +241,7 @@ class Page:
             if self.server is None:
                 return "no server runs on this page: mrrope serve comes first"
             return self.run(re.sub(r"(localhost|127\.0\.0\.1):\d+", f"127.0.0.1:{self.port}", line) + " -sS --fail-with-body")
-        return self.fill(line) or self.run(shorter(line, verb))
+        return self.fill(line) or self.run(shorter(line, verb), (0, 6) if verb == "tune" else (0,))  # 6: no better plan
 
 
 def main():
