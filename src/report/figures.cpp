@@ -392,7 +392,7 @@ class FigureMaker {
           cat("Above zero is worse than ", reference, ". The band is one standard error of the ",
               "paired difference.",
               same.empty() ? "" : cat(" Without a difference: ", joined(same, ", "), "."),
-              " The untouched model is compared inside its window only."),
+              " The unmodified model is compared inside its window only."),
           std::move(chart));
     }
   }

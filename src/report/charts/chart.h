@@ -110,6 +110,7 @@ struct HeatMap {
   std::vector<std::string> columns, rows;
   std::vector<std::vector<double>> values;        // [row][column], NaN: not measured
   std::vector<std::vector<std::string>> details;  // for the pointer; may be empty
+  std::vector<std::vector<std::string>> texts{};  // in the cells; empty: the values
   double low = 0, high = 1;
   bool percent = false;  // cells show 100 times the value
   Shades shades = Shades::verdict;
