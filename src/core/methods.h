@@ -104,7 +104,8 @@ inline YarnRamp yarn_ramp(int rotary_dim, double base, double length, double bet
   return {std::max(0.0, low), std::min(rotary_dim - 1.0, high)};
 }
 
-// What far:NAME does where a parameter is not given. docs/defaults.md has the evidence.
+// What far:NAME does where a parameter is not given. docs/design/growing-contexts.md has the
+// evidence.
 inline constexpr double kRungStep = 1.19;
 // Up to so many windows far:NAME has a short near part, no headroom and one rung.
 inline constexpr double kFewWindows = 4;

@@ -92,7 +92,7 @@ TEST(TheoryCommand, AttentionOfAModelAsItRuns) {
                    .contains("as_it_runs"));
 }
 
-// As docs/methods.md prints it.
+// As docs/reference/methods.md prints it.
 TEST(TheoryCommand, RootsOverScales) {
   const json j = json_of("theory bound llama2 --methods yarn,pro --scales 2..64");
   ASSERT_EQ(j["scales"].size(), 63u);
