@@ -27,8 +27,8 @@ std::string markdown_text(const std::string& text) {
     } else if (is_control(text[i])) {
       out += ' ';
     } else {
-      if (std::string_view("\\`*[]<|").find(text[i]) != std::string_view::npos) out += '\\';
-      out += text[i];
+      if (std::string_view("\\`*[]|").find(text[i]) != std::string_view::npos) out += '\\';
+      text[i] == '<' ? out += "&lt;" : out += text[i];
     }
   }
   return out;
@@ -103,14 +103,20 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
   out = cat("# ", markdown_text(first.model), "\n\n", markdown_text(first.architecture),
             ", window ", length_text(first.window), " tokens. Measured ", markdown_text(when),
             ". Made by ", code_span(command), ".\n\n");
+  std::map<std::string, int> files;
+  for (Figure& f : figures_of(good)) {
+    if (!f.main) continue;
+    f.file = cat(prefix, "-", first_word(f.section));
+    if (const int number = ++files[f.file]; number > 1) f.file += cat("-", number);
+    out += cat("![", markdown_text(f.title), "](", f.file, ".svg)\n\n", markdown_text(f.note),
+               " Drawn by ", code_span(command), ".\n\n");
+    page.figures.push_back(std::move(f));
+  }
   for (const VerdictText& v : verdicts_of(good)) {
     out += cat("**", markdown_text(v.headline), "**\n\n");
     for (const std::string& s : v.sentences) out += cat("- ", markdown_text(s), "\n");
     out += "\n";
   }
-  std::vector<Figure> figures = figures_of(good);
-  std::string section;
-  std::map<std::string, int> files;
   std::vector<TaskTable> tables = tables_of(good);
   const auto rank = [](const TaskTable& t) {
     const auto& all = eval::tasks();
@@ -120,20 +126,11 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
   };
   std::stable_sort(tables.begin(), tables.end(),
                    [&](const TaskTable& a, const TaskTable& b) { return rank(a) < rank(b); });
+  std::string section;
   for (const TaskTable& t : tables) {
     if (!t.main) continue;
-    if (t.section != section) {
-      section = t.section;
-      out += cat("## ", markdown_text(section), "\n\n");
-      for (Figure& f : figures) {
-        if (!f.main || f.section != section) continue;
-        f.file = cat(prefix, "-", first_word(section));
-        if (const int number = ++files[f.file]; number > 1) f.file += cat("-", number);
-        out += cat("![", markdown_text(f.title), "](", f.file, ".svg)\n\n", markdown_text(f.note),
-                   " Drawn by ", code_span(command), ".\n\n");
-        page.figures.push_back(f);
-      }
-    }
+    if (section != t.section) out += cat("## ", markdown_text(t.section), "\n\n");
+    section = t.section;
     out += to_markdown(t.table, cat(t.table.caption, " (", t.runs, ")"));
   }
   out += cat("## Where the numbers come from\n\n", to_markdown(source_table(good), "Each run"));

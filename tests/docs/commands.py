@@ -58,9 +58,9 @@ PARSED = [
     (r" --time\b", "measures the machine"),
     (r"<[A-Za-z]+>|\.\.\.|\bVERB\b", "a form, not a command"),
 ]
-# What is not given, or is given as a larger number, becomes this.
+# What is not given, or is given as more than 4, becomes this.
 SHORT = {"eval ppl": {"--documents": "1", "--kl-positions": "4"}, "eval needle": {"--samples": "1", "--depths": "50"},
-         "eval ruler": {"--samples": "1", "--tasks": "niah_single_1"}, "generate": {"-n": "8"},
+         "eval ruler": {"--samples": "1", "--tasks": "niah_single_1"}, "generate": {"-n": "16"},
          "tune": {"--budget": "2", "--documents": "1,1", "--proof": "off", "--answers": "1"}}
 LONGEST = 4096
 
@@ -163,7 +163,7 @@ def shorter(line, verb):
             line = re.sub(r" --(min-tokens|near|train-ctx) \S+", "", line)
     for flag, value in SHORT.get(verb, {}).items():
         given = re.search(rf" {flag} (\S+)", line)
-        if given is None or (given.group(1).isdigit() and value.isdigit() and int(given.group(1)) > int(value)):
+        if given is None or (given.group(1).isdigit() and value.isdigit() and int(given.group(1)) > max(4, int(value))):
             line = re.sub(rf" {flag} \S+", "", line) + f" {flag} {value}"
     return line
 

@@ -171,7 +171,7 @@ TEST(Report, MarkdownEscapesNames) {
   write_run(temp / "run", fake);
   const std::string page =
       report_markdown(read_records({(temp / "run").string()}), "x", "y`z").text;
-  EXPECT_EQ(page.rfind("# a\\|b # \\<script>\\[x\\](y)\\`\n", 0), 0u) << page;
+  EXPECT_EQ(page.rfind("# a\\|b # &lt;script>\\[x\\](y)\\`\n", 0), 0u) << page;
   EXPECT_EQ(page.find("| <img"), std::string::npos);
   EXPECT_NE(page.find("Made by `y z`"), std::string::npos);
 }
