@@ -133,11 +133,23 @@ def verb_of(line, verbs):
     return two if two in verbs else words[0] if words and words[0] in verbs else ""
 
 
-def parse(line, verbs):
+def calls(line):
+    """The words of every call of mrrope in a line of the shell."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
+    lexer.whitespace_split = True
+    out, open_ = [], False
+    for word in lexer:
+        if word == "mrrope":
+            out.append([])
+        open_ = word == "mrrope" or (open_ and not set(word) <= set(";&|()<>"))
+        if open_:
+            out[-1].append(word)
+    return out
+
+
+def parse(words, verbs):
     """Complains about a verb or flag that does not exist."""
-    inner = line[line.find("mrrope "):]
-    verb = verb_of(inner, verbs)
-    words = shlex.split(inner)
+    verb = verb_of(" ".join(words), verbs)
     if not verb and len(words) > 1 and not words[1].startswith("-") and words[1] not in ("help", "run"):
         return f"no verb {words[1]}"
     for word in words[1:]:
@@ -153,7 +165,7 @@ def tokens(text):
 
 def shorter(line, verb):
     """The same command on short lengths and few texts."""
-    if verb.startswith("eval") or verb in ("generate", "tune"):
+    if verb.startswith("eval") or verb in ("generate", "tune", "export", "serve"):
         given = re.findall(r"--(?:ctx|lengths|length)[ =]([\dk,]+)", line)
         most = max((tokens(n) for part in given for n in part.split(",") if n), default=0)
         divisor = -(-most // LONGEST)
@@ -216,7 +228,7 @@ class Page:
             self.port = probe.getsockname()[1]
         line = re.sub(r" --(port|host) \S+", "", line) + f" --port {self.port}"
         self.server = subprocess.Popen(["/bin/bash", "-c", "exec " + line], cwd=self.folder, env=self.environment,
-                                       stderr=subprocess.PIPE, text=True)
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         until = time.monotonic() + 120
         while time.monotonic() < until and self.server.poll() is None:
             try:
@@ -236,7 +248,7 @@ class Page:
 
     def play(self, line, verb):
         if verb == "serve" and "--dry-run" not in line:
-            return self.fill(line) or self.serve(line)
+            return self.fill(line) or self.serve(shorter(line, verb))
         if program(line) == "curl":
             if self.server is None:
                 return "no server runs on this page: mrrope serve comes first"
@@ -262,11 +274,11 @@ def main():
                 reason = next((why for form, why in PARSED if re.search(form, line)), "")
                 if page in made or reason or program(line) in OTHERS or page.parent.name == "measurements":
                     parsed += 1
-                    parts = re.findall(r"(?:^|[;&|(] ?)(mrrope [^;&|)]*)", line)
-                    why = "" if reason == "a form, not a command" else next(filter(None, (parse(p, verbs) for p in parts)), "")
+                    skipped = reason == "a form, not a command"
+                    why = "" if skipped else next(filter(None, (parse(words, verbs) for words in calls(line))), "")
                 else:
                     ran += 1
-                    why = parse(line, verbs) if program(line) == "mrrope" and "|" not in line and ">" not in line else ""
+                    why = next(filter(None, (parse(words, verbs) for words in calls(line))), "")
                     why = why or here.play(line, verb_of(line, verbs))
                 took = time.monotonic() - started
                 if took > 10:
