@@ -300,7 +300,8 @@ VerdictText text_without_perplexity(const RunRecord& record,
 
 std::string estimate_text(const eval::Estimate& e) {
   if (e.n == 0 || !std::isfinite(e.value)) return "-";
-  return value_text(e.value) + (std::isfinite(e.error) ? " +- " + significant(e.error, 2) : "");
+  const std::string error = e.error < 100 ? significant(e.error, 2) : fixed(e.error, 0);
+  return value_text(e.value) + (std::isfinite(e.error) ? " +- " + error : "");
 }
 
 std::string signed_percent(const eval::Estimate& e) {
