@@ -10,6 +10,7 @@ reference/server.md         from the tables of routes and fields (src/serve/api)
 measurements/MODEL.md       mrrope report data/runs/MODEL
 measurements/speeds.md      from data/bench
 measurements/README.md      what there is
+../README.md                of its table of evidence the rows of models that data/runs has under auto
 
 keep.py beside this file puts runs and benchmarks into data.
 """
@@ -90,6 +91,7 @@ def measured(mrrope, pages):
     index = ["# Measurements", "", "Every page here is made from the journals in data/runs or the benchmarks in "
              "data/bench; no number is typed.", "", "| model | verdict |", "|---|---|"]
     work = pages.parent
+    rows = {}
     os.symlink(ROOT / "data", work / "data")
     for folder in sorted((ROOT / "data/runs").iterdir()):
         if not folder.is_dir():
@@ -101,6 +103,11 @@ def measured(mrrope, pages):
         if done.returncode != 0 or "skipped" in done.stderr:
             sys.exit(f"make.py: {done.args}\n{done.stderr}")
         text = (pages / f"measurements/{folder.name}.md").read_text()
+        said = subprocess.run([work / "bin/mrrope", "report", f"data/runs/{folder.name}", "--json", "-o", "page.html"],
+                              cwd=work, check=True, capture_output=True, text=True).stdout
+        window = json.loads(next(folder.glob("*/run.json")).read_text())["model"]["train_length"]
+        if row := evidence_row("NAME", json.loads(said)["results"], window):
+            rows[folder.name] = row
         title = text.splitlines()[0].removeprefix("# ")
         headline = re.search(r"^\*\*(.*)\*\*$", text, re.M)
         index.append(f"| [{title}]({folder.name}.md) | {headline.group(1) if headline else ''} |")
@@ -108,6 +115,50 @@ def measured(mrrope, pages):
     index += ["", "[Speeds](speeds.md): kernels, engine, server and the command.", "",
               "To add a model: `tools/docs/keep.py run NAME FOLDER...`, then `tools/docs/make.py --update MRROPE`.", ""]
     (pages / "measurements/README.md").write_text("\n".join(index))
+    (work / "README.md").write_text(readme(rows))
+
+
+def evidence_row(name, results, window):
+    """A row of the table in README, from the results of one model; None where auto was not measured past the window.
+    Perplexity, then what was found (needles, or else the mean over RULER's tasks), each at its longest length."""
+    published = re.compile(r"^(?!none$|auto$|power|custom)[a-z-]+$")
+
+    def at_longest(rows):
+        longest = max((r["length"] for r in rows if r["method"] == "auto"), default=0)
+        values = {}
+        for r in rows:
+            if r["length"] == longest and r["value"] is not None:
+                values.setdefault(r["method"], {})[r["task"]] = r["value"]
+        tasks = len(values.get("auto", {}))
+        return longest, {m: sum(v.values()) / tasks for m, v in values.items() if len(v) == tasks}
+
+    def two(values, best, shown):
+        rivals = {m: v for m, v in values.items() if published.match(m)}
+        if not rivals:
+            return " | "
+        rival = best(rivals, key=rivals.get)
+        marks = ["**" if best(pair) == pair[0] and pair[0] != pair[1] else ""
+                 for pair in [(rivals[rival], values["auto"]), (values["auto"], rivals[rival])]]
+        return f"{marks[0]}{shown(rivals[rival])}{marks[0]} ({rival}) | {marks[1]}{shown(values['auto'])}{marks[1]}"
+
+    longest, perplexity = at_longest([r for r in results if r["metric"] == "perplexity"])
+    if longest <= window:
+        return None
+    needles = at_longest([r for r in results if (r["task"], r["metric"]) == ("needle", "contains")])[1]
+    found = needles or at_longest([r for r in results if r["metric"] == "string_match" and "/" in r["task"]])[1]
+    short = lambda v: f"{v:.3g}"
+    none = short(perplexity["none"]) if "none" in perplexity else ""
+    answers = two(found, max, lambda v: f"{100 * v:.0f} %") if found else " | "
+    return f"| {name} | {window >> 10}K to {longest >> 10}K | {none} | {two(perplexity, min, short)} | {answers} |"
+
+
+def readme(rows):
+    """README with these rows, by the name of their page."""
+    text = (ROOT / "README.md").read_text()
+    for name, row in rows.items():
+        form = re.compile(rf"^\| \[([^\]]*)\]\(docs/measurements/{re.escape(name)}\.md\) \|.*\|$", re.M)
+        text = form.sub(lambda m: row.replace("| NAME |", f"| [{m.group(1)}](docs/measurements/{name}.md) |"), text)
+    return text
 
 
 def files_of(folder):
@@ -136,8 +187,8 @@ def main():
         (pages / "reference/command-line.md").write_text(command_line(mrrope))
         (pages / "reference/server.md").write_text(server())
         measured(mrrope, pages)
-        made = files_of(pages)
-    there = files_of(ROOT / "docs")
+        made = {**files_of(pages), "../README.md": (work / "README.md").read_text()}
+    there = {**files_of(ROOT / "docs"), "../README.md": (ROOT / "README.md").read_text()}
     if update:
         shutil.rmtree(ROOT / "docs/measurements", ignore_errors=True)
         for name, text in made.items():
