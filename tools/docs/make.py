@@ -120,7 +120,8 @@ def measured(mrrope, pages):
 
 def evidence_row(name, results, window):
     """A row of the table in README, from the results of one model; None where auto was not measured past the window.
-    Perplexity, then what was found (needles, or else the mean over RULER's tasks), each at its longest length."""
+    Perplexity, then what was found (needles, or else the mean over RULER's tasks), each at its longest length. Where the
+    unmodified model finds nothing inside its window, nothing can be learned beyond it."""
     published = re.compile(r"^(?!none$|auto$|power|custom)[a-z-]+$")
 
     def at_longest(rows):
@@ -146,6 +147,10 @@ def evidence_row(name, results, window):
         return None
     needles = at_longest([r for r in results if (r["task"], r["metric"]) == ("needle", "contains")])[1]
     found = needles or at_longest([r for r in results if r["metric"] == "string_match" and "/" in r["task"]])[1]
+    inside = [r["value"] for r in results if r["method"] == "none" and r["length"] <= window
+              and r["metric"] == ("contains" if needles else "string_match")]
+    if inside and not any(inside):
+        found = {}
     short = lambda v: f"{v:.3g}"
     none = short(perplexity["none"]) if "none" in perplexity else ""
     answers = two(found, max, lambda v: f"{100 * v:.0f} %") if found else " | "
