@@ -189,8 +189,11 @@ class Page:
                             "XDG_CACHE_HOME": str(folder / "cache")}
 
     def run(self, line, codes=(0,)):
-        done = subprocess.run(line, shell=True, executable="/bin/bash", cwd=self.folder, env=self.environment, text=True,
-                              timeout=300, stdin=subprocess.DEVNULL, capture_output=True)
+        try:
+            done = subprocess.run(line, shell=True, executable="/bin/bash", cwd=self.folder, env=self.environment,
+                                  text=True, timeout=600, stdin=subprocess.DEVNULL, capture_output=True)
+        except subprocess.TimeoutExpired:
+            return "not done after 600 s"
         return "" if done.returncode in codes else f"exit code {done.returncode}\n{done.stdout[-800:]}{done.stderr[-800:]}"
 
     def fill(self, line):
