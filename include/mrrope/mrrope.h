@@ -137,7 +137,7 @@ int mrrope_cuda_rotate_and_wait(const mrrope_table* table, const mrrope_batch* b
  * - ctx or scale: how far it reaches
  * - with a model: replace_scaling, train_length
  *
- * docs/methods.md has the notation and the parameters. An unknown key is refused. */
+ * docs/reference/methods.md has the notation and the parameters. An unknown key is refused. */
 int mrrope_make(const char* request, char** out);
 /* The plan or ladder of a plan file. */
 int mrrope_load(const char* path, char** out);

@@ -225,11 +225,12 @@ int run(int argc, char** argv) {
     return help_text(*verb, Detail::all);
   });
   std::string wanted;
-  app.add_option("--generate", wanted,
-                 "Print the manual page, its Markdown form or a shell completion")
-      ->type_name("WHAT")
-      ->group("")  // for packages
-      ->check(CLI::IsMember({"man", "markdown", "bash", "zsh", "fish"}));
+  CLI::Option* what =
+      app.add_option(
+             "--generate", wanted,
+             "Print a manual page (man, man-VERB), all of them as Markdown, or a completion")
+          ->type_name("WHAT")
+          ->group("");  // for packages
   app.add_option("--preset",
                  "Run a table or figure of the paper: mrrope --preset NAME MODEL; list: show all")
       ->type_name("NAME");
@@ -238,6 +239,9 @@ int run(int argc, char** argv) {
         add_report, add_merge, add_tune, add_serve, add_demo}) {
     add(app);
   }
+  std::vector<std::string> made = {"man", "markdown", "bash", "zsh", "fish"};
+  for (const std::string& verb : verb_names(app)) made.push_back("man-" + verb);
+  what->check(CLI::IsMember(made));
   take_lists_one_by_one(app);
   set_footers(app);
 

@@ -227,23 +227,37 @@ std::string man_options(const CLI::App& app) {
   return out;
 }
 
-std::string man_verbs(const CLI::App& app) {
-  std::string out;
-  for (const CLI::App* verb : verbs(app)) {
-    out += cat(".SH MRROPE ", troff(verb_words(*verb)), "\n", troff(verb->get_description()), ".\n",
-               man_options(*verb));
-    if (!verb->get_footer().empty()) out += cat(".PP\n.nf\n", troff(verb->get_footer()), "\n.fi\n");
-    out += man_verbs(*verb);
+// The flags and examples of a verb, then those of the verbs below it.
+std::string man_verb(const CLI::App& verb) {
+  std::string out = man_options(verb);
+  if (!verb.get_footer().empty()) out += cat(".PP\n.nf\n", troff(verb.get_footer()), "\n.fi\n");
+  for (const CLI::App* below : verbs(verb)) {
+    out += cat(".SH MRROPE ", troff(verb_words(*below)), "\n", troff(below->get_description()),
+               ".\n", man_verb(*below));
   }
   return out;
 }
 
+// mrrope.1, which names the verbs, or the page of a verb: mrrope-eval.1.
 std::string man(const CLI::App& app) {
-  return cat(".TH MRROPE 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n",
-             ".SH NAME\nmrrope \\- ", troff(app.get_description()), "\n",
-             ".SH SYNOPSIS\n\\fBmrrope\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n", ".SH OPTIONS\n",
-             man_options(app), man_verbs(app), ".SH NOTES\n.nf\n", troff(app.get_footer()),
-             "\n.fi\n");
+  const bool main = app.get_parent() == nullptr;
+  std::string name = path_of(app);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  std::string upper = name;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+  std::string out =
+      cat(".TH ", upper, " 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n.SH NAME\n",
+          troff(name), " \\- ", troff(app.get_description()), "\n.SH SYNOPSIS\n\\fB",
+          troff(path_of(app)), "\\fR ", verbs(app).empty() ? "" : "\\fIVERB\\fR ",
+          "[\\fIOPTIONS\\fR]\n.SH OPTIONS\n");
+  if (!main) return out + man_verb(app) + ".SH SEE ALSO\n\\fBmrrope\\fR(1)\n";
+  out += man_options(app) + ".SH VERBS\n";
+  for (const CLI::App* verb : verbs(app)) {
+    out += cat(".TP\n\\fBmrrope\\-", verb->get_name(), "\\fR(1)\n", troff(verb->get_description()),
+               "\n");
+  }
+  return cat(out, ".SH NOTES\n.nf\n", troff(app.get_footer()), "\n.fi\n");
 }
 
 // ---- Markdown ---------------------------------------------------------------------------------
@@ -269,7 +283,7 @@ std::string markdown(const CLI::App& app, const std::string& path, const std::st
   if (!app.get_footer().empty()) out += cat("\n```text\n", app.get_footer(), "\n```\n");
   out += "\n";
   for (const CLI::App* verb : verbs(app)) {
-    out += markdown(*verb, cat(path, " ", verb->get_name()), path == "mrrope" ? "#" : "##");
+    out += markdown(*verb, cat(path, " ", verb->get_name()), path == "mrrope" ? "##" : "###");
   }
   return out;
 }
@@ -503,8 +517,8 @@ std::string generate(const CLI::App& app, const std::string& what) {
   if (what == "bash") return bash(app);
   if (what == "zsh") return zsh(app);
   if (what == "fish") return "# fish completion for mrrope\n" + fish_verb(app, "");
-  if (what == "markdown") return markdown(app, "mrrope", "#");
-  return man(app);
+  if (what == "markdown") return markdown(app, "mrrope", "##");
+  return man(what == "man" ? app : verb_of(app, {what.substr(what.find('-') + 1)}));
 }
 
 }  // namespace mrrope::cli

@@ -254,7 +254,7 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
   for (const eval::MethodRow& other : b.methods) {
     const eval::Estimate e = estimate_at(b, other.method, best.good_to);
     if (other.untouched && e.n > 0) {
-      there += cat("; that of the untouched model is ", estimate_text(e));
+      there += cat("; that of the unmodified model is ", estimate_text(e));
     }
   }
   text.sentences.push_back(there + ".");
@@ -262,7 +262,7 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
   if (verdict.cost.mean_difference.n > 0) {
     text.sentences.push_back(cat(
         "At ", length_text(b.reference_length()), ", inside the window, it costs ",
-        signed_percent(verdict.cost.percent()), " perplexity compared with the untouched model."));
+        signed_percent(verdict.cost.percent()), " perplexity compared with the unmodified model."));
   }
   const std::string needles = needles_of(records, *best.run, row.method, row.plan);
   if (!needles.empty()) text.sentences.push_back("It" + needles);
@@ -303,7 +303,8 @@ VerdictText text_without_perplexity(const RunRecord& record,
 
 std::string estimate_text(const eval::Estimate& e) {
   if (e.n == 0 || !std::isfinite(e.value)) return "-";
-  return value_text(e.value) + (std::isfinite(e.error) ? " +- " + significant(e.error, 2) : "");
+  const std::string error = e.error < 100 ? significant(e.error, 2) : fixed(e.error, 0);
+  return value_text(e.value) + (std::isfinite(e.error) ? " +- " + error : "");
 }
 
 std::string signed_percent(const eval::Estimate& e) {

@@ -408,7 +408,7 @@ def plain_attention(query, key, value, ladder, count):
     for head in range(len(query)):
         group, scores = head * len(key) // len(query), []
         for at in range(count):
-            if ladder.near and at < place.border:  # docs/near-far.md
+            if ladder.near and at < place.border:  # docs/design/growing-contexts.md
                 moved = place.shift if (factor == factor[0]).all() else place.border * (1 - 1 / factor)
                 angles, by = (at / factor + moved) * theta, far.attention_scale ** 2
             elif ladder.near:

@@ -32,7 +32,7 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
   std::error_code error;
   fs::create_directories(folder, error);
   throw_if(error || !folder_exists(folder), ErrorKind::failed,
-           cat("cannot create the folder ", folder), "give --svg a folder you can write to");
+           cat("cannot create the folder ", folder), "choose a folder you can write to");
   for (const report::Figure& f : figures) {
     write_output((fs::path(folder) / (f.file + ".svg")).string(), report::svg_file({f}));
   }
@@ -65,7 +65,7 @@ void refuse_other_pages(const std::string& out) {
 bool joins_shards(const ReportFlags& flags) {
   const std::string ending = fs::path(flags.out).extension().string();
   return !flags.out.empty() && flags.out != "-" && ending != ".html" && ending != ".htm" &&
-         std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
+         ending != ".md" && std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
 }
 
 void join_shards(const ReportFlags& flags) {
@@ -93,7 +93,14 @@ void run_report(const ReportFlags& flags) {
             "give one of them, or -o FILE");
   refuse_files_of_runs(out, records);
   if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
-  write_output(out, report_page(records));
+  if (fs::path(out).extension() == ".md") {
+    const report::MarkdownPage page =
+        report_markdown(records, fs::path(out).stem().string(), command_line());
+    write_svgs(page.figures, (fs::path(".") / fs::path(out).parent_path()).string());
+    write_output(out, page.text);
+  } else {
+    write_output(out, report_page(records));
+  }
   if (out == "-") return;
   if (flags.json) {
     std::cout << json_text(report_json(records), 2) << "\n";

@@ -236,14 +236,13 @@ void run_factors(const TheoryFlags& flags) {
   print_theory(flags, factors_figure(g, groups));
 }
 
-void run_distance(const TheoryFlags& flags) {
-  const Geometry g = theory_geometry(flags);
+// What --method and --plan give as ladders, all up to one length.
+std::vector<theory::NamedLadder> theory_ladders(const TheoryFlags& flags, const Geometry& g,
+                                                const char* methods, std::int64_t& length) {
   ExtensionFlags extension = flags.extension;
   std::vector<theory::NamedLadder> ladders;
-  const std::vector<Candidate> candidates =
-      theory_candidates(extension, g, "none,pro,elastic:pro,far:pro,far:pi", kDefaultScale);
-  std::int64_t length =
-      std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
+  const std::vector<Candidate> candidates = theory_candidates(extension, g, methods, kDefaultScale);
+  length = std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
   if (!extension.ctx.empty()) {
     length = parse_length(extension.ctx);
   } else if (extension.methods.empty()) {  // files alone are shown as far as all of them reach
@@ -251,7 +250,21 @@ void run_distance(const TheoryFlags& flags) {
     for (const Candidate& c : candidates) length = std::min(length, c.ladder.longest());
   }
   for (const Candidate& c : candidates) ladders.push_back({c.name, up_to(c.ladder, length)});
+  return ladders;
+}
+
+void run_distance(const TheoryFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  std::int64_t length = 0;
+  const auto ladders = theory_ladders(flags, g, "none,pro,elastic:pro,far:pro,far:pi", length);
   print_theory(flags, distance_figure(g, ladders, length));
+}
+
+void run_ladder(const TheoryFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  std::int64_t length = 0;
+  const auto ladders = theory_ladders(flags, g, "pro,elastic:pro,far:pi", length);
+  print_theory(flags, ladder_figure(g, ladders));
 }
 
 // "2..64": every whole number from the first to the last.
@@ -382,6 +395,7 @@ void add_theory(CLI::App& app) {
   add_plan_figure(*verb, "factors", "Cumulative factor and lambda of every method", run_factors);
   add_plan_figure(*verb, "distance", "The distance at which tokens are seen, by method",
                   run_distance);
+  add_plan_figure(*verb, "ladder", "The scale in force at each length, by method", run_ladder);
   add_bound(*verb);
   add_figure(*verb, "claims", "Claims of the paper, with our verdicts", run_claims);
   add_attention(*verb);

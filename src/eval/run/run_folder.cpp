@@ -41,6 +41,7 @@ constexpr std::chrono::seconds kCostInterval{5};
 // say the same.
 ordered_json without_volatile(ordered_json run) {
   run.erase("command");
+  run.erase("commit");  // added where runs are kept (tools/docs)
   run.erase("precision");
   run.erase("model_file");
   run.erase("measured");

@@ -232,7 +232,7 @@ Prompts read_prompts(const std::filesystem::path& path, std::string* sha256) {
   const auto corrupt = [&](const std::string& message, const std::string& hint) {
     damaged_data(cat(name, ": ", message), hint);
   };
-  if (!file.is_object()) corrupt("not a JSON object", "see docs/benchmarks.md for its form");
+  if (!file.is_object()) corrupt("not a JSON object", "see data/prompts.json for its form");
   Prompts prompts = builtin_prompts();
   for (const auto& [key, value] : file.items()) {
     const auto known = prompts.find(key);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests are read by a table of every known field: of OpenAI's completions, chats and responses,
 // of Anthropic's messages, llama-server, vLLM and ollama. fields.md is that table, and
-// docs/serve.md shows it.
+// docs/reference/server.md shows it.
 #include <algorithm>
 #include <charconv>
 #include <cmath>

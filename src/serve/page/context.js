@@ -31,7 +31,7 @@ const ladder = (() => {
       return [{ kind: "far", size: far, seen: far / factor, text: "far: distance divided by " + short(factor) },
               { kind: "near", size: length - far, seen: length - far, text: "near: true distance" }];
     }
-    if (scale === 1 && factor === 1) return [{ kind: "same", size: length, seen: length, text: "untouched: as the model was trained" }];
+    if (scale === 1 && factor === 1) return [{ kind: "same", size: length, seen: length, text: "unmodified: as the model was trained" }];
     return [{ kind: "far", size: length, seen: length / factor, text: "rescaled: distance divided by up to " + short(factor) }];
   }
 

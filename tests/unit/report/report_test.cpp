@@ -136,6 +136,46 @@ TEST(Report, NamesAreEscaped) {
   EXPECT_NE(page.find("&lt;img src=x&gt;"), std::string::npos);
 }
 
+TEST(Report, WritesMarkdownWithPicturesBesideIt) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  const auto records = read_records({(temp / "run").string()});
+  const MarkdownPage page = report_markdown(records, "tiny", "mrrope report runs -o tiny.md");
+  ASSERT_EQ(page.figures.size(), 1u);
+  EXPECT_EQ(page.figures[0].file, "tiny-perplexity");
+  for (const char* part :
+       {"**pro holds to 2k tokens", "](tiny-perplexity.svg)", "Drawn by `mrrope report runs -o ",
+        "| method | 512 | 1k | 2k | n |\n|---|---:|---:|---:|---:|\n| none | 4.527 \u00b1 0.026 |",
+        "- run: `mrrope eval ppl <model>`"}) {
+    EXPECT_NE(page.text.find(part), std::string::npos) << part << "\n" << page.text;
+  }
+  EXPECT_EQ(page.text.find("band"), std::string::npos) << "only what methods are compared by";
+}
+
+// A commit is added where runs are kept; the journal is still that of the run.
+TEST(Report, MarkdownNamesTheCommit) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  ordered_json run = ordered_json::parse(test::read_file(temp / "run" / "run.json"));
+  run["commit"] = "0123abcd";
+  test::write_file(temp / "run" / "run.json", run.dump());
+  const MarkdownPage page = report_markdown(read_records({(temp / "run").string()}), "x", "y");
+  EXPECT_NE(page.text.find(", commit 0123abcd | none | 1000 |"), std::string::npos) << page.text;
+}
+
+TEST(Report, MarkdownEscapesNames) {
+  const test::TempFolder temp;
+  FakeRun fake;
+  fake.model = "a|b\n# <script>[x](y)`";
+  fake.methods = {"none", "<img src=x>"};
+  write_run(temp / "run", fake);
+  const std::string page =
+      report_markdown(read_records({(temp / "run").string()}), "x", "y`z").text;
+  EXPECT_EQ(page.rfind("# a\\|b # &lt;script>\\[x\\](y)\\`\n", 0), 0u) << page;
+  EXPECT_EQ(page.find("| <img"), std::string::npos);
+  EXPECT_NE(page.find("Made by `y z`"), std::string::npos);
+}
+
 TEST(Report, FoldersIncludeTheRunsInThem) {
   const test::TempFolder temp;
   write_run(temp / "all/a", {});

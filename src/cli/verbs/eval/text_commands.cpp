@@ -68,7 +68,7 @@ void run_ppl(const PplFlags& flags) {
   const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
   if (std::none_of(job.methods.begin(), job.methods.end(),
                    [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
-    note("no verdict will be given: it compares with the untouched model; add none to --method");
+    note("no verdict will be given: it compares with the unmodified model; add none to --method");
   }
   note_precision(job.model, job.engine);
   job.places.reads = flags.text;
