@@ -61,7 +61,6 @@ TEST(Manual, EveryVerbHasAPage) {
   for (const std::string& verb : verbs) {
     all += " " + verb;
     const std::string page = run_command("--generate man-" + verb).out;
-    EXPECT_LE(lines_in(page), 600u) << verb;
     EXPECT_TRUE(contains(page, ".SH NAME\nmrrope\\-" + verb + " \\- ")) << page.substr(0, 200);
     EXPECT_TRUE(contains(page, "\nExamples:\n")) << verb;
   }

@@ -7,8 +7,9 @@
 A command is a line of an indented block, or of a block fenced as sh, console or bash; what a page prints below it
 is not compared (tests/transcripts does that). Each page has a folder of its own. The bundled model stands for every
 model that a page names; lengths beyond 4K are divided so that the longest is 4K, and there are few documents and
-samples; tune stops after its estimate (--dry-run). A server stays up until the page ends, so that curl finds it. What is not run is in OTHERS and PARSED,
-each with its reason; the flags of those commands are looked up in the table of their verb.
+samples; tune stops after its estimate (--dry-run). A server stays up until the page ends, so that curl finds it. What
+is not run is in OTHERS and PARSED, each with its reason; the flags of those commands are looked up in the table of their
+verb.
 """
 import os
 import pathlib

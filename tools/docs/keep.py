@@ -13,6 +13,7 @@ The commit is that of this tree unless it is given.
 """
 import datetime
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -66,16 +67,18 @@ def dumped(run):
 def processor():
     lines = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout
     field = {k.strip(): v.strip() for k, v in (line.split(":", 1) for line in lines.splitlines() if ":" in line)}
-    return f"{field.get('Model name', 'unknown processor')} ({field['Architecture']}), {field['CPU(s)']} cores"
+    return (f"{field.get('Model name', 'unknown processor')} ({field['Architecture']}), {field['CPU(s)']} cores, "
+            f"load {os.getloadavg()[0]:.1f} at the start")
 
 
 def keep_bench(name, title, command, commit):
+    machine = processor()  # with its load, before this adds to it
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"keep.py: {shlex.join(command)} ended with {done.returncode}\n{done.stderr}")
     shown = [pathlib.Path(word).name if "/" in word else word for word in command]
     kept = {"title": title, "command": shlex.join(shown), "date": datetime.date.today().isoformat(),
-            "commit": commit, "machine": processor()}
+            "commit": commit, "machine": machine}
     if "--benchmark_format=json" in command:
         plain = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions",
                  "repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "aggregate_name",

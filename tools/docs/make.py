@@ -83,6 +83,8 @@ def speeds(folder):
         else:
             out += ["```text", *kept["output"], "```"]
         out.append("")
+    if not any(folder.glob("*.json")):
+        out += ["No benchmark is kept yet.", ""]
     return "\n".join(out)
 
 

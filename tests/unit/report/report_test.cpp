@@ -149,7 +149,7 @@ TEST(Report, WritesMarkdownWithPicturesBesideIt) {
         "- run: `mrrope eval ppl <model>`"}) {
     EXPECT_NE(page.text.find(part), std::string::npos) << part << "\n" << page.text;
   }
-  EXPECT_EQ(page.text.find("band"), std::string::npos) << "only what methods are compared by";
+  EXPECT_EQ(page.text.find("Bands"), std::string::npos) << "only what methods are compared by";
 }
 
 // A commit is added where runs are kept; the journal is still that of the run.
