@@ -70,7 +70,8 @@ TEST_F(SearchTest, ChoosesTheBestFullyMeasuredPlanWithinTheBudget) {
     EXPECT_GT(of_family, 3u);
     ASSERT_FALSE(r.front.empty());
     for (std::size_t i = 1; i < r.front.size(); ++i) {
-      EXPECT_LT(r.trials[r.front[i]].answer_loss.value, r.trials[r.front[i - 1]].answer_loss.value);
+      // Plans that differ in sharpen alone are equal to a scripted model.
+      EXPECT_LE(r.trials[r.front[i]].answer_loss.value, r.trials[r.front[i - 1]].answer_loss.value);
     }
     EXPECT_EQ(r.path.back().trial, r.best);
   }
