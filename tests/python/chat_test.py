@@ -80,7 +80,7 @@ def main() -> None:
         chat.wait_for("cannot read .*no.txt(.|\n)*> $")
         for path, words in ((f"{home}/pipe", "a pipe or a device"), ("/dev/zero", "a pipe or a device"),
                             ("-", "cannot read .*/-"), (folder, "it is a folder"), (f"{home}/a.pdf", "pdftotext"),
-                            (f"{home}/big.txt", "more than 64 MiB"),
+                            (f"{home}/big.txt", "more than 64.0 MiB"),
                             (f"{home}/longest.txt", r"a prompt of \d+ tokens(.|\n)*give --ctx")):
             chat.type(f"/file {path}\n")
             chat.wait_for(f"{words}(.|\n)*> $")
