@@ -20,7 +20,6 @@ namespace {
 struct PlanFlags {
   SubjectFlags subject;
   ExtensionFlags extension;
-  bool diff = false;
   std::string format = "text";
   std::string out;
 };
@@ -192,9 +191,9 @@ void run_plan(const PlanFlags& flags) {
   refuse_if(candidates.empty(), "no method or plan given",
             "give --method auto --ctx 128k, or --plan FILE");
   check_same_model(candidates, geometry);
-  refuse_if(flags.diff && candidates.size() != 2,
-            cat("--diff compares two plans, not ", candidates.size()),
-            "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --diff");
+  refuse_if(flags.format == "diff" && candidates.size() != 2,
+            cat("--format diff compares two plans, not ", candidates.size()),
+            "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --format diff");
 
   nlohmann::ordered_json json;
   if (candidates.size() == 1) {
@@ -213,7 +212,7 @@ void run_plan(const PlanFlags& flags) {
     std::cout << json.dump(2) << "\n";
   } else if (flags.format == "csv") {
     print_csv(candidates);
-  } else if (flags.diff) {
+  } else if (flags.format == "diff") {
     print_difference(candidates[0], candidates[1]);
   } else {
     print_tables(candidates);
@@ -227,10 +226,7 @@ void add_plan(CLI::App& app) {
       app, "plan", "Show or write the numbers of an extension, pair by pair", run_plan);
   add_subject(verb, flags.subject, Takes::model_or_geometry);
   add_extension(verb, flags.extension, "only plans of --plan", "--scale says how far");
-  add_format(verb, flags.format, "text,json,csv");
-  verb.add_flag("--diff", flags.diff, "Compare two plans pair by pair")
-      ->excludes(verb.get_option("--json"))
-      ->excludes(verb.get_option("--format"));
+  add_format(verb, flags.format, "text,json,csv,diff");
   add_value(verb, "-o,--out", flags.out, "FILE", "Write a plan file instead of printing")
       ->excludes(verb.get_option("--format"));
   verb.footer(
@@ -238,7 +234,7 @@ void add_plan(CLI::App& app) {
       "  mrrope plan model.gguf --method pro --ctx 128k\n"
       "  mrrope plan model.gguf --method yarn,uni,pro --scale 8 --format csv > factors.csv\n"
       "  mrrope plan model.gguf --method elastic:pro --ctx 128k -o ladder.json\n"
-      "  mrrope plan model.gguf --method yarn,pro --ctx 32k --diff\n"
+      "  mrrope plan model.gguf --method yarn,pro --ctx 32k --format diff\n"
       "  mrrope plan --plan llama-3.1-8b.gguf    # the scaling that a file declares\n"
       "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
       "--scale 16");

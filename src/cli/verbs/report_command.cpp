@@ -25,8 +25,8 @@ namespace {
 struct ReportFlags {
   std::vector<std::string> folders;
   std::string out;
-  std::string svg;
-  bool json = false;
+  std::string format = "text";
+  std::string svg;  // a folder; the name before --format svg
 };
 
 void write_svgs(const std::vector<report::Figure>& figures, const std::string& folder) {
@@ -34,7 +34,7 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
   fs::create_directories(folder, error);
   if (error || !fs::is_directory(folder, error)) {
     throw Error(ErrorKind::failed, cat("cannot create the folder ", folder),
-                "give --svg a folder you can write to");
+                "give -o a folder you can write to");
   }
   for (const report::Figure& f : figures) {
     write_output((fs::path(folder) / (f.file + ".svg")).string(), report::svg_file({f}));
@@ -69,7 +69,8 @@ void refuse_other_pages(const std::string& out) {
 // Shards become one run in a folder.
 bool joins_shards(const ReportFlags& flags) {
   const std::string ending = fs::path(flags.out).extension().string();
-  return !flags.out.empty() && flags.out != "-" && ending != ".html" && ending != ".htm" &&
+  return !flags.out.empty() && flags.out != "-" && flags.format != "svg" && ending != ".html" &&
+         ending != ".htm" &&
          std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
 }
 
@@ -78,7 +79,8 @@ void join_shards(const ReportFlags& flags) {
       eval::write_joined({flags.folders.begin(), flags.folders.end()}, flags.out, command_line());
   note(cat("joined ", joined.units, " units of ", flags.folders.size(), " shards; wrote ",
            flags.out, "/results.json"));
-  std::cout << (flags.json ? eval::results_text(to_json(joined.table)) : to_text(joined.table));
+  std::cout << (flags.format == "json" ? eval::results_text(to_json(joined.table))
+                                       : to_text(joined.table));
   write_report(flags.out);
 }
 
@@ -89,18 +91,25 @@ void run_report(const ReportFlags& flags) {
     if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
   }
   std::string out = flags.out;
+  if (flags.format == "svg") {
+    refuse_if(out.empty() || out == "-", "no folder given for the charts", "give it with -o DIR");
+    return write_svgs(figures_of(records), out);
+  }
   if (out.empty()) {
     out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
                                     : "report.html";
     refuse_other_pages(out);
   }
-  refuse_if(out == "-" && flags.json, "-o - and --json both print to standard output",
+  refuse_if(out == "-" && flags.format == "json", "-o - and --json both print to standard output",
             "give one of them, or -o FILE");
   refuse_files_of_runs(out, records);
-  if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
+  if (!flags.svg.empty()) {
+    note("--svg DIR is now --format svg -o DIR");
+    write_svgs(figures_of(records), flags.svg);
+  }
   write_output(out, report_page(records));
   if (out == "-") return;
-  if (flags.json) {
+  if (flags.format == "json") {
     std::cout << json_text(report_json(records), 2) << "\n";
   } else {
     std::cout << report_text(records);
@@ -124,13 +133,15 @@ void add_report(CLI::App& app) {
       ->required();
   add_value(verb, "-o,--out", flags.out, "PATH",
             "HTML file to write (default: report.html in the folder; in the current folder "
-            "if several are given). For the shards of one run, a folder for the whole run");
-  add_value(verb, "--svg", flags.svg, "DIR", "Also write every chart as an SVG file");
-  verb.add_flag("--json", flags.json, "Print verdicts and results as JSON");
+            "if several are given). For the shards of one run, a folder for the whole run; with "
+            "--format svg, a folder for a file of every chart");
+  add_value(verb, "--svg", flags.svg, "DIR", "")->group("");
+  add_format(verb, flags.format, "text,json,svg");
   verb.footer(
       "Examples:\n"
       "  mrrope report run1\n"
-      "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
+      "  mrrope report run1 run2 demo -o compare.html\n"
+      "  mrrope report run1 --format svg -o charts\n"
       "  mrrope report part1 part2 part3 -o whole   # the shards of one run\n"
       "Folders are compared with each other; unfinished runs are marked. Shards of one run count "
       "as\n"
@@ -147,7 +158,7 @@ void add_merge(CLI::App& app) {
   verb.group("");
   add_value(verb, "folders", flags.folders, "DIR", "Folders of shards")->required();
   add_value(verb, "-o,--out", flags.out, "DIR", "Folder for the whole run")->required();
-  verb.add_flag("--json", flags.json, "Print results as JSON");
+  add_format(verb, flags.format, "text,json");
 }
 
 }  // namespace mrrope::cli
