@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the command line is read: lists, presets, spellings, help.
+// What help says: verbs, examples, words. tests/transcripts/arguments.txt has how flags are read.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -9,9 +9,6 @@
 
 namespace mrrope {
 namespace {
-
-const std::string kAbsent = "/absent/model.gguf";
-const std::string kCannotOpen = "cannot open \"" + kAbsent + "\"";
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream in(text);
@@ -45,138 +42,6 @@ std::vector<std::string> verbs_below(const std::string& path) {
   return verbs;
 }
 
-TEST(Arguments, ListBeforeTheModelDoesNotSwallowIt) {
-  const TempFolder folder;
-  write_file(folder.file("a.txt"), "some text");
-  const std::string text = folder.file("a.txt");
-  expect_run(
-      "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method pi --scale "
-      "2 -o " +
-      folder.file("plan.json"));
-  const std::string commands[] = {
-      "plan --ctx 4k --method pro",
-      "plan --ctx 4k --methods yarn,pro",
-      "plan --plan " + folder.file("plan.json"),
-      "generate -p Hi --ctx 4k --method pro",
-      "export -o out.gguf --ctx 4k --method pro",
-      "serve --ctx 4k --method pro",
-      "eval ppl --lengths 1k,2k",
-      "eval ppl --ctx 2k --text " + text,
-      "eval needle --lengths 1k,2k --depths 0,50,100",
-      "eval needle --ctx 2k --haystack " + text,
-      "eval ruler --lengths 1k --tasks niah,vt",
-      "eval infinitebench --lengths 1k --tasks passkey",
-      "tune --ctx 4k --text " + text,
-      "eval ppl --ctx 4k --methods 'yarn(low=5..6),pro'",
-      "theory digits --scale 2 --positions 1,2",
-      "theory estimate --bases 1e4,5e5",
-      "theory attention --scale 2 --layers 0,1",
-      "theory attention --scale 2 --text " + text,
-  };
-  for (const std::string& command : commands) {
-    expect_run(command + " " + kAbsent, 1, {kCannotOpen});
-  }
-}
-
-TEST(Arguments, ListFlagMayBeRepeated) {
-  const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
-  EXPECT_EQ(run_command(geometry + "--method pi --method ntk,none").out,
-            run_command(geometry + "--methods pi,ntk,none").out);
-  expect_run("eval ppl model.gguf --ctx 4k --text a.txt b.txt", 2, {"b.txt", "--text A --text B"});
-}
-
-// Lists that override those of a preset, right before the model.
-TEST(Arguments, PresetWithOtherListsStillFindsTheModel) {
-  for (const char* preset :
-       {"ppl-llama3 --text a.txt --lengths 8k", "ppl-qwen --text a.txt --methods none,pro",
-        "ppl-llama2 --text a.txt --min-tokens 64k --lengths 4k,8k", "ruler-llama3 --lengths 8k,16k",
-        "ruler-qwen --tasks vt,cwe", "needle-llama3 --depths 0,50",
-        "sweep-llama3-high --text a.txt --lengths 64k", "infinitebench --tasks passkey",
-        "longbench-llama3 --data a.json --methods yarn,pro"}) {
-    expect_run(std::string("--preset paper/") + preset + " " + kAbsent, 1, {kCannotOpen});
-  }
-}
-
-TEST(Arguments, PresetAcceptsItsOwnVerbAndRefusesOthers) {
-  const std::string preset = "--preset paper/ruler-qwen ";
-  EXPECT_TRUE(contains(run_command(preset + "eval ruler " + kAbsent).err, kAbsent));
-  for (const std::string verb : {"plan", "serve", "report", "eval ppl", "demo"}) {
-    expect_run(preset + verb + " " + kAbsent, 2, {"paper/ruler-qwen runs mrrope eval ruler"});
-  }
-  EXPECT_TRUE(contains(run_command("--preset paper/ruler-quen x").err, "paper/ruler-qwen?"));
-  // A model that is typed replaces the preset's own.
-  for (const std::string& model : {kAbsent, "--scale 4 " + kAbsent, "-m " + kAbsent}) {
-    expect_run("--preset paper/theory-bound " + model, 1, {kCannotOpen});
-  }
-  expect_run("--preset paper/theory-bound --length 1k");
-}
-
-TEST(Arguments, MisspelledWordGetsASuggestion) {
-  const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --scale 2 ";
-  const std::pair<std::string, std::string> cases[] = {
-      {"inspct model.gguf", "did you mean inspect?"},
-      {"evla ppl model.gguf", "did you mean eval?"},
-      {"eval needel model.gguf", "did you mean needle?"},
-      {"theory bond llama2", "did you mean bound?"},
-      {"plan model.gguf --metod pro", "did you mean --method?"},
-      {"eval ppl model.gguf --lenghts 1k,2k", "did you mean --lengths?"},
-      {"eval ppl model.gguf --lenghts=1k,2k", "did you mean --lengths?"},
-      {"--verison", "did you mean --version?"},
-      {geometry + "--method yran", "did you mean yarn?"},
-      {geometry + "--method elastic:prro", "did you mean pro?"},
-  };
-  for (const auto& [arguments, suggestion] : cases) expect_run(arguments, 2, {suggestion});
-}
-
-TEST(Arguments, FlagNamesOfOtherProgramsAreAccepted) {
-  const std::string geometry = "plan --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --json ";
-  const std::string usual = run_command(geometry + "--method pi --ctx 8k").out;
-  ASSERT_FALSE(usual.empty());
-  EXPECT_EQ(run_command(geometry + "--method pi --ctx-size 8k").out, usual);
-  EXPECT_EQ(run_command(geometry + "--method pi --ctx-size=8k").out, usual);
-  EXPECT_EQ(run_command(geometry + "--method PI -c 8k").out, usual);
-  EXPECT_EQ(run_command(geometry + "--method Elastic:Pi --ctx 8k").out,
-            run_command(geometry + "--method elastic:pi --ctx 8k").out);
-  for (const char* flags : {"--temperature 0.5", "--n-predict 3", "--n-gpu-layers 0", "-ngl 0",
-                            "--max-new-tokens 3", "-fa off", "-ub 64"}) {
-    expect_run("generate -p Hi " + kAbsent + " " + flags, 1, {kCannotOpen});
-  }
-  for (const char* typed : {"run ", "show ", "generate -cnv ", "chat --conversation -sys Hi ",
-                            "generate -p Hi -no-cnv "}) {
-    expect_run(typed + kAbsent, 1, {kCannotOpen});
-  }
-}
-
-TEST(Arguments, APromptWithoutItsFlagIsNamed) {
-  expect_run("run m.gguf 'Why so?'", 2, {"unexpected argument", "-p 'Why so?'"});
-}
-
-TEST(Arguments, ScalingFlagsOfLlamaCppAndVllm) {
-  const std::string geometry = "plan --rotary-dim 64 --rope-freq-base 1e4 --json ";
-  const auto same = [&](const std::string& theirs, const std::string& ours) {
-    const CommandResult r = expect_run(geometry + theirs);
-    EXPECT_EQ(r.out, run_command(geometry + ours).out) << theirs;
-  };
-  same("--yarn-orig-ctx 4k --rope-scaling linear --rope-scale 2",
-       "--train-ctx 4k --method pi --scale 2");
-  same(
-      "--yarn-orig-ctx 4k --rope-scaling=yarn --rope-scale 4 --yarn-beta-fast 16 "
-      "--yarn-beta-slow 2",
-      "--train-ctx 4k --method 'yarn(beta_fast=16,beta_slow=2)' --scale 4");
-  expect_run("serve m.gguf --rope-scaling '{\"rope_type\":\"yarn\",\"factor\":4.0}'", 2,
-             {"--method yarn --scale 4"});
-  expect_run("generate m.gguf --yarn-attn-factor 1", 2, {"--method 'yarn(attn_coef=0.1)'"});
-  expect_run("generate m.gguf --yarn-ext-factor=1", 2, {"--method yarn or --method pi"});
-}
-
-TEST(Arguments, HelpIsAVerbToo) {
-  EXPECT_EQ(expect_run("help").out, run_command("--help").out);
-  EXPECT_EQ(expect_run("help eval ppl").out, run_command("eval ppl --help").out);
-  expect_run("help nosuch", 2, {"there is no verb 'nosuch'", "mrrope help words"});
-  expect_run("help eval ppx", 2, {"did you mean ppl?"});
-  EXPECT_TRUE(contains(expect_run("help parameters").out, "(default 1.19; far: 1.42)"));
-}
-
 // docs/glossary.md and mrrope help words have one source.
 TEST(Arguments, TheGlossaryHasEveryWord) {
   const std::string root = MRROPE_GOLDEN_DIR "/../..";
@@ -191,14 +56,6 @@ TEST(Arguments, TheGlossaryHasEveryWord) {
         << term;
   }
   EXPECT_EQ(std::count(page.begin(), page.end(), '\n'), std::int64_t(terms.size()) + 6);
-}
-
-TEST(Arguments, ANumberThatIsNoneIsNamed) {
-  expect_run("plan m.gguf --scale abc", 2, {"--scale takes a number, not 'abc'"});
-  expect_run("generate m.gguf -t 1.5", 2, {"--threads takes a whole number, not '1.5'"});
-  expect_run("generate m.gguf -t 99999999999", 2,
-             {"'99999999999' is out of the range of --threads"});
-  expect_run("eval needle m.gguf --depths 0,x", 2, {"--depths takes a number"});
 }
 
 TEST(Arguments, EveryVerbShowsItsOwnExamples) {

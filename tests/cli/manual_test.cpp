@@ -89,46 +89,5 @@ TEST(Manual, VerbsBelowOthersAreInThePageAndInEveryCompletion) {
   EXPECT_TRUE(contains(fish, "paper/ppl-llama3"));
 }
 
-// What bash offers for the words of a command line, the last of which is being typed.
-std::string bash_offers(const TempFolder& folder, const std::string& words) {
-  write_file(folder.file("mrrope.bash"), run_command("--generate bash").out);
-  const std::string line = "cd " + folder.file(".") +
-                           " && bash -c '. ./mrrope.bash && COMP_WORDS=(mrrope " + words +
-                           ") && COMP_CWORD=$((${#COMP_WORDS[@]} - 1)) && { _mrrope; echo "
-                           "\"${COMPREPLY[*]}\"; }' > offers";
-  EXPECT_EQ(std::system(line.c_str()), 0) << words;
-  std::string offers = read_file(folder.file("offers"));
-  if (!offers.empty()) offers.pop_back();
-  return offers;
-}
-
-TEST(Manual, BashCompletesVerbsFlagsMethodsPresetsAndFiles) {
-  const TempFolder folder;
-  write_file(folder.file("tiny.gguf"), "");
-  ASSERT_EQ(std::system(("mkdir " + folder.file("texts")).c_str()), 0);
-  const auto offers = [&](const std::string& words) { return bash_offers(folder, words); };
-  EXPECT_EQ(offers("pla"), "plan");
-  EXPECT_EQ(offers("plan --rope-f"), "--rope-freq-base");
-  EXPECT_EQ(offers("eval n"), "needle");
-  EXPECT_EQ(offers("eval needle --dep"), "--depths");
-  EXPECT_EQ(offers("eval ppl --dep"), "");
-  EXPECT_EQ(offers("theory cl"), "claims");
-  EXPECT_EQ(offers("plan --method un"), "uni");
-  EXPECT_EQ(offers("plan --method yarn,un"), "yarn,uni");
-  EXPECT_EQ(offers("plan --method au"), "auto");
-  EXPECT_EQ(offers("plan --method pro,elastic:un"), "pro,elastic:uni");
-  EXPECT_EQ(offers("plan --method far:un"), "far:uni");
-  EXPECT_EQ(offers("plan --method elastic:no"), "");
-  EXPECT_EQ(offers("plan --method elastic : un"), "uni");
-  EXPECT_EQ(offers("plan --method elastic : au"), "");
-  EXPECT_EQ(offers("plan --method far : un"), "uni");
-  EXPECT_EQ(offers("generate ti"), "tiny.gguf");
-  EXPECT_EQ(offers("eval ppl tiny.gguf --text te"), "texts");
-  EXPECT_EQ(offers("eval ppl tiny.gguf -o t"), "texts");
-  EXPECT_EQ(offers("plan tiny.gguf --scale t"), "");
-  EXPECT_EQ(offers("eval ppl tiny.gguf --select r"), "random");
-  EXPECT_EQ(offers("--preset paper/ppl-q"), "paper/ppl-qwen");
-}
-
 }  // namespace
 }  // namespace mrrope

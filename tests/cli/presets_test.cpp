@@ -6,13 +6,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <random>
 #include <sstream>
 
-#include "base/sha256.h"
 #include "formats/gguf/gguf.h"
 #include "support/command.h"
 
@@ -510,69 +508,6 @@ TEST_F(PresetTest, EveryPresetIsTested) {
     ++count;
   }
   EXPECT_EQ(count, 3u + 1u + 2u + 1u + 3u + 4u + 5u) << list;
-}
-
-TEST_F(PresetTest, HelpSaysWhatRunsAndHowItFollowsThePaper) {
-  expect_run("--preset paper/ppl-llama2 --help", 0,
-             {"mrrope --preset paper/ppl-llama2 MODEL --text DATA\n",
-              "mrrope eval ppl MODEL --text DATA --method ", "--min-tokens 128k", "--select first",
-              "F32 GGUF", "-ctk f16"});
-  expect_run("--preset paper/infinitebench -h", 0, {"official_prompts.py"});
-  expect_run("--preset paper/longbench-llama3 -h", 0, {"misprint"});
-}
-
-// The command that the help prints, on folders of the official shape with words of our own.
-TEST_F(PresetTest, OfficialPromptsComeFromCheckouts) {
-  if (std::system("python3 -c '' >/dev/null 2>&1") != 0) GTEST_SKIP() << "no python3";
-  const std::string help = run_command("--preset paper/infinitebench --help").out;
-  const std::string start = "  tools/official_prompts.py ";
-  const std::size_t at = help.find(start);
-  ASSERT_NE(at, std::string::npos) << help;
-  const std::string line = help.substr(at + 2, help.find('\n', at) - at - 2);
-  write_file(folder_.file("InfiniteBench/src/prompt.py"),
-             "yarn_mistral_templates = {\n"
-             "  'passkey': 'Look here.\\n{context}\\n' + '{input} The key:',\n"
-             "  'math_find': '{prefix} {context} {input}',\n"
-             "  'code_debug': '{context} {OPTION_A} {OPTION_B} {OPTION_C} {OPTION_D}',\n"
-             "  'longbook_qa_eng': '{context} {input}',\n"
-             "  'code_run': '{context} {func} {func_call}'}\n");
-  write_file(folder_.file("InfiniteBench/src/eval_utils.py"),
-             "def f(phrase):\n  prefix = f\"Seek {phrase} here:\"\n  return prefix\n");
-  write_file(folder_.file("LongBench/prompts/0shot.txt"),
-             "$DOC$ asks $Q$: $C_A$, $C_B$, $C_C$, $C_D$");
-  const std::string shell =
-      "cd " + folder_.path().string() + " && " MRROPE_GOLDEN_DIR "/../../" + line + " 2>said";
-  ASSERT_EQ(std::system(shell.c_str()), 0) << shell << read_file(folder_.file("said"));
-  EXPECT_TRUE(contains(read_file(folder_.file("said")), "code_run is left out"));
-  const json prompts = json::parse(read_file(folder_.file("prompts.json")));
-  EXPECT_EQ(prompts,
-            (json{{"infinitebench/passkey", {{"text", "Look here.\n{context}\n{input} The key:"}}},
-                  {"infinitebench/math_find", {{"text", "Seek {target} here: {context} {input}"}}},
-                  {"infinitebench/code_debug", {{"text", "{context} {A} {B} {C} {D}"}}},
-                  {"infinitebench/longbook_qa_eng", {{"text", "{context} {question}"}}},
-                  {"longbench-v2/generate",
-                   {{"text", "{context} asks {question}: {A}, {B}, {C}, {D}"}}}}));
-  // A run with the file holds its hash.
-  run({"infinitebench", kLlama3, 64, 100},
-      " --prompts " + folder_.file("prompts.json") + " --tasks passkey,math_find");
-  EXPECT_EQ(run_json()["settings"]["prompts_sha256"],
-            sha256(read_file(folder_.file("prompts.json"))));
-  EXPECT_EQ(run_json()["settings"]["prompts"]["infinitebench/passkey"]["text"],
-            "Look here.\n{context}\n{input} The key:");
-}
-
-// The file of the benchmarks' own prompts has none for letters.
-TEST_F(PresetTest, PromptsThatChangeNothingAreRefused) {
-  write_file(folder_.file("prompts.json"),
-             R"({"longbench-v2/generate": {"text": "{context} {question} {A} {B} {C} {D}"}})");
-  const Case c{"longbench-llama3", kLlama3, 64};
-  const std::string line =
-      command(c) + short_flags(c) + " --prompts " + folder_.file("prompts.json");
-  expect_run(line, 2, {"longbench-v2/letters"});
-  expect_run(line + " --mode generate -t 1");
-  expect_run(
-      "eval ruler " MRROPE_TINY_MODEL " --lengths 1k --prompts " + folder_.file("prompts.json"), 2,
-      {"changes nothing"});
 }
 
 }  // namespace

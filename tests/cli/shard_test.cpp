@@ -106,31 +106,5 @@ TEST_P(Shards, FourShardsWithTwoKilledMergeIntoOneRun) {
 INSTANTIATE_TEST_SUITE_P(Tasks, Shards, testing::Values("ppl", "needle", "infinitebench"),
                          [](const auto& task) { return std::string(task.param); });
 
-class OneShard : public Shards {};
-
-TEST_P(OneShard, ForeignRepeatedAndMissingShardsAreRefusedByName) {
-  for (const int i : {1, 2}) expect_run(shard(i));
-  merge({1, 2}, "x", 2, {"shard 3/4 is missing"});
-  merge({1, 2, 1}, "x", 2, {"shard 1/4 is given twice"});
-  expect_run(line("part3", " --seed 2 --shard 3/4"));
-  merge({1, 2, 3}, "x", 2, {"are shards of different runs: seed is 1 there and 2 now"});
-  expect_run(line("part5", " --shard 2/5"));
-  merge({1, 5}, "x", 2, {"one of 4, one of 5"});
-  expect_run(line("part6"));
-  merge({1, 6}, "x", 2, {"holds a whole run, not a shard"});
-  expect_run(line("part1", " --shard 2/4"), 2, {"holds another run: shard/index is 1"});
-  expect_run(line("part1"), 2, {"holds another run: shard is only there"});
-  for (const char* bad : {"0/4", "5/4", "1", "a/b", "1/0", "-1/4", "1/9999999", "1/4/4"}) {
-    expect_run(line("new", std::string(" --shard ") + bad), 2, {"--shard 1/4, 2/4"});
-  }
-  expect_run(std::string("eval ruler ") + MRROPE_TINY_MODEL +
-                 " --lengths 384 --tasks vt --samples 1 --shard 1/2",
-             2, {"give it a folder: -o DIR"});
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "x"));
-}
-
-INSTANTIATE_TEST_SUITE_P(Tasks, OneShard, testing::Values("ppl"),
-                         [](const auto& task) { return std::string(task.param); });
-
 }  // namespace
 }  // namespace mrrope

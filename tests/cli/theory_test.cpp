@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope theory and mrrope report as typed.
+// Attention of a real model; tests/transcripts/theory.txt has the rest.
 #include <gtest/gtest.h>
-
-#include <algorithm>
 
 #include "support/command.h"
 
@@ -91,72 +89,6 @@ TEST(TheoryCommand, AttentionOfAModelAsItRuns) {
   // Inside the window nothing has changed: read once and turned.
   EXPECT_FALSE(json_of("theory attention " + kModel + " --tokens 64 --layers 0 --method pro")
                    .contains("as_it_runs"));
-}
-
-// As docs/reference/methods.md prints it.
-TEST(TheoryCommand, RootsOverScales) {
-  const json j = json_of("theory bound llama2 --methods yarn,pro --scales 2..64");
-  ASSERT_EQ(j["scales"].size(), 63u);
-  EXPECT_EQ(j["scales"].back(), 64);
-  EXPECT_EQ(j["methods"][1]["method"], "pro");
-  EXPECT_EQ(j["methods"][1]["first_negative"][14], 14239) << "scale 16, as theory bound has it";
-  ASSERT_EQ(j["pairs"].size(), 1u);
-  EXPECT_EQ(j["pairs"][0]["flips"].size(), 17u);
-  EXPECT_EQ(j["pairs"][0]["flips"][0], json::parse("[2.0, 3.0]"));
-  EXPECT_EQ(j["pairs"][0]["ahead"], 28);
-  expect_run("theory bound llama2 --methods yarn,pro --scales 2..64", 0,
-             {"2, 4, 10..11, 13..19, 27, 29, 31..41, 43..45, 49"});
-}
-
-// There and back through a file.
-TEST(TheoryCommand, PositionFromItsDigits) {
-  const TempFolder temp;
-  const json there = json_of("theory digits llama2 --methods pro --scale 16 --positions 100k");
-  write_file(temp / "digits.json", there["plans"][0]["positions"][0]["digits"].dump());
-  const json back = json_of("theory digits llama2 --methods pro --scale 16 --digits @" +
-                            temp.file("digits.json"));
-  EXPECT_EQ(back["plans"][0]["positions"], json::parse("[[102400, 102400]]"));
-}
-
-TEST(TheoryCommand, ThePresetsCompareRegressiveUniformAndProgressive) {
-  for (const char* preset : {"paper/theory-factors", "paper/theory-bound"}) {
-    const json j = json_of(std::string("--preset ") + preset);
-    std::vector<std::string> names;
-    for (const json& plan : j["plans"]) names.push_back(plan["method"]);
-    for (const char* method : {"yarn", "yarn-rotations", "regressive", "uni", "pro"}) {
-      EXPECT_NE(std::find(names.begin(), names.end(), method), names.end())
-          << preset << " " << method;
-    }
-  }
-}
-
-TEST(TheoryCommand, DistanceOfPlanFiles) {
-  const TempFolder folder;
-  const std::string plan = folder.file("plan.json");
-  expect_run("plan " + kModel + " --method elastic:pro --ctx 4k -o " + plan);
-  // As far as it reaches.
-  expect_run("theory distance " + kModel + " --plan " + plan, 0, {"4095"});
-  expect_run("theory distance --rotary-dim 64 --rope-freq-base 1e4 --train-ctx 1k --plan " + plan,
-             2, {"was made for rotary_dim 128"});
-}
-
-// A file has its own geometry and its own reach.
-TEST(TheoryCommand, FiguresOfPlanFilesAlone) {
-  const TempFolder folder;
-  const std::string plan = folder.file("plan.json");
-  const std::string geometry = "--rotary-dim 64 --rope-freq-base 5e5 --train-ctx 8k ";
-  expect_run("plan " + geometry + "--method pro --scale 4 -o " + plan);
-  const CommandResult bound =
-      expect_run("theory bound --plan " + plan, 0, {"base 5e+05, window 8192"});
-  EXPECT_EQ(bound.err, "");
-  expect_run("theory distance --plan " + plan, 0, {"32768 tokens"});
-  const std::string text = expect_run("theory factors --json --plan " + plan).out;
-  EXPECT_EQ(text.find("plan.json"), text.rfind("plan.json")) << text;
-}
-
-TEST(TheoryCommand, DynamicNtkReachesItsLength) {
-  expect_run("theory bound llama2 --methods dynamic-ntk --ctx 16k", 0, {"16384"});
-  expect_run("theory digits llama2 --positions 0,4096");
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ namespace {
 struct PlanFlags {
   SubjectFlags subject;
   ExtensionFlags extension;
-  bool diff = false;
   std::string format = "text";
   std::string out;
 };
@@ -192,9 +191,9 @@ void run_plan(const PlanFlags& flags) {
   refuse_if(candidates.empty(), "no method or plan given",
             "give --method auto --ctx 128k, or --plan FILE");
   check_same_model(candidates, geometry);
-  refuse_if(flags.diff && candidates.size() != 2,
-            cat("--diff compares two plans, not ", candidates.size()),
-            "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --diff");
+  refuse_if(flags.format == "diff" && candidates.size() != 2,
+            cat("--format diff compares two plans, not ", candidates.size()),
+            "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --format diff");
 
   nlohmann::ordered_json json;
   if (candidates.size() == 1) {
@@ -213,7 +212,7 @@ void run_plan(const PlanFlags& flags) {
     std::cout << json.dump(2) << "\n";
   } else if (flags.format == "csv") {
     print_csv(candidates);
-  } else if (flags.diff) {
+  } else if (flags.format == "diff") {
     print_difference(candidates[0], candidates[1]);
   } else {
     print_tables(candidates);
@@ -228,9 +227,6 @@ void add_plan(CLI::App& app) {
   add_subject(verb, flags.subject, Takes::model_or_geometry);
   add_extension(verb, flags.extension, "only plans of --plan", "--scale says how far");
   add_format(verb, flags.format);
-  add(verb, "--diff", flags.diff)
-      ->excludes(verb.get_option("--json"))
-      ->excludes(verb.get_option("--format"));
   add(verb, "-o,--out", flags.out)->excludes(verb.get_option("--format"));
 }
 

@@ -24,8 +24,8 @@ namespace {
 struct ReportFlags {
   std::vector<std::string> folders;
   std::string out;
-  std::string svg;
-  bool json = false;
+  std::string format = "text";
+  std::string svg;  // a folder; the name before --format svg
 };
 
 void write_svgs(const std::vector<report::Figure>& figures, const std::string& folder) {
@@ -64,8 +64,9 @@ void refuse_other_pages(const std::string& out) {
 // Shards become one run in a folder.
 bool joins_shards(const ReportFlags& flags) {
   const std::string ending = fs::path(flags.out).extension().string();
-  return !flags.out.empty() && flags.out != "-" && ending != ".html" && ending != ".htm" &&
-         ending != ".md" && std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
+  return !flags.out.empty() && flags.out != "-" && flags.format != "svg" && ending != ".html" &&
+         ending != ".htm" && ending != ".md" &&
+         std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
 }
 
 void join_shards(const ReportFlags& flags) {
@@ -73,7 +74,8 @@ void join_shards(const ReportFlags& flags) {
       eval::write_joined({flags.folders.begin(), flags.folders.end()}, flags.out, command_line());
   note(cat("joined ", joined.units, " units of ", flags.folders.size(), " shards; wrote ",
            flags.out, "/results.json"));
-  std::cout << (flags.json ? eval::results_text(to_json(joined.table)) : to_text(joined.table));
+  std::cout << (flags.format == "json" ? eval::results_text(to_json(joined.table))
+                                       : to_text(joined.table));
   write_report(flags.out);
 }
 
@@ -84,15 +86,22 @@ void run_report(const ReportFlags& flags) {
     if (!r.problem.empty()) note(cat("skipped ", r.folder, ": ", r.problem));
   }
   std::string out = flags.out;
+  if (flags.format == "svg") {
+    refuse_if(out.empty() || out == "-", "no folder given for the charts", "give it with -o DIR");
+    return write_svgs(figures_of(records), out);
+  }
   if (out.empty()) {
     out = flags.folders.size() == 1 ? (fs::path(flags.folders[0]) / "report.html").string()
                                     : "report.html";
     refuse_other_pages(out);
   }
-  refuse_if(out == "-" && flags.json, "-o - and --json both print to standard output",
+  refuse_if(out == "-" && flags.format == "json", "-o - and --json both print to standard output",
             "give one of them, or -o FILE");
   refuse_files_of_runs(out, records);
-  if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
+  if (!flags.svg.empty()) {
+    note("--svg DIR is now --format svg -o DIR");
+    write_svgs(figures_of(records), flags.svg);
+  }
   if (fs::path(out).extension() == ".md") {
     const report::MarkdownPage page =
         report_markdown(records, fs::path(out).stem().string(), command_line());
@@ -102,7 +111,7 @@ void run_report(const ReportFlags& flags) {
     write_output(out, report_page(records));
   }
   if (out == "-") return;
-  if (flags.json) {
+  if (flags.format == "json") {
     std::cout << json_text(report_json(records), 2) << "\n";
   } else {
     std::cout << report_text(records);
@@ -123,8 +132,8 @@ void add_report(CLI::App& app) {
       app, "report", "Make one page from the folders of evaluations", run_report);
   add(verb, "folders", flags.folders)->required();
   add(verb, "-o,--out", flags.out);
-  add(verb, "--svg", flags.svg);
-  add(verb, "--json", flags.json);
+  add_value(verb, "--svg", flags.svg, "DIR", "")->group("");
+  add_format(verb, flags.format);
 }
 
 // The name that joining shards had before; not listed.
@@ -137,7 +146,7 @@ void add_merge(CLI::App& app) {
   verb.group("");
   add(verb, "folders", flags.folders)->required();
   add(verb, "-o,--out", flags.out)->required();
-  add(verb, "--json", flags.json);
+  add_format(verb, flags.format);
 }
 
 }  // namespace mrrope::cli

@@ -37,8 +37,6 @@ std::string answer(const std::string& text) {
   return copy;
 }
 
-bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
 TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
   Extension e{.method = "pro", .scale = 4};
   EXPECT_EQ(answer(request("pro", {{"ctx", 32768}}).dump()),
@@ -68,30 +66,7 @@ TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
   EXPECT_EQ(of_model["factor"].back(), 8);
 }
 
-TEST(CApiMake, RefusalsHaveAMessageAndAHint) {
-  EXPECT_TRUE(has(answer("{"), "4 the request"));
-  EXPECT_TRUE(has(answer("[]"), "2 the request: is not a JSON object"));
-  EXPECT_TRUE(has(answer("{}"), "2 no method given|give method"));
-  EXPECT_TRUE(has(answer(R"({"method":"pro"})"), "2 no model given|give the path"));
-  EXPECT_TRUE(has(answer(request("pro", {{"ctxx", 1}}).dump()), "has no key"));
-  EXPECT_TRUE(has(answer(request("pro", json::object()).dump()),
-                  "no context length or scale given for pro"));
-  EXPECT_TRUE(has(answer(request("pro", {{"ctx", 1}, {"scale", 2}}).dump()), "give one of them"));
-  EXPECT_TRUE(has(answer(request("pro", {{"ctx", 0}}).dump()), "0 tokens"));
-  EXPECT_TRUE(has(answer(request("pro", {{"ctx", 1.5}}).dump()), "1.5, not a whole number"));
-  EXPECT_TRUE(has(answer(request("pro", {{"scale", "x"}}).dump()), "scale is \"x\", not a number"));
-  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"near", 8}}).dump()), "far:pro"));
-  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"rung_step", 2}}).dump()), "elastic:pro"));
-  EXPECT_TRUE(has(answer(request("none", {{"ctx", 4096}, {"near", 8}}).dump()), "far:pi"));
-  EXPECT_TRUE(has(answer(request("auto", {{"ctx", 4096}, {"low", 8}}).dump()), "does not use low"));
-  EXPECT_TRUE(has(answer(request("elastic:pro", json::object()).dump()), "no context length"));
-  EXPECT_TRUE(has(answer(request("elastic:pro", {{"scale", 1e300}}).dump()), "not possible"));
-  EXPECT_TRUE(has(answer(request("custom", {{"factors", {1, "a"}}}).dump()),
-                  "factors[1] is \"a\", not a number"));
-  EXPECT_TRUE(has(answer(request("magic", {{"scale", 2}}).dump()), "2 "));
-  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"model", "x"}}).dump()), "both a model"));
-  EXPECT_TRUE(has(answer(request("pro", {{"scale", 2}, {"low", 1e12}}).dump()), "low is"));
-  EXPECT_TRUE(has(answer(R"({"method":"pro","scale":2,"geometry":{"base":1}})"), "no rotary_dim"));
+TEST(CApiMake, RefusesNullPointers) {
   EXPECT_EQ(mrrope_make(nullptr, nullptr), 2);
   EXPECT_EQ(mrrope_make("{}", nullptr), 2);
 }

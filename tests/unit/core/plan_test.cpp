@@ -112,29 +112,13 @@ TEST(Plan, RefusesListsOfWrongLengthOrContent) {
   EXPECT_ERROR(make_plan(kLlama2, lambdas), usage, "not lambdas");
 }
 
-TEST(Plan, RefusesParametersThatItsMethodIgnoresOrCannotMeet) {
-  const auto make = [](const char* text) {
-    const MethodSpec spec = parse_method(text);
-    return make_plan(kLlama2, {spec.name, 4, 0, spec.parameters});
-  };
-  const auto refused = [&](const char* text, const std::string& word) {
-    EXPECT_ERROR(make(text), usage, word);
-  };
-  refused("ntk(beta_fast=16)", "beta_fast");
-  refused("yarn-rotations(low=3)", "low");
-  refused("pro(power=2)", "power");
-  refused("pro(factors=[1])", "factors");
-  refused("power(beta_fast=0)", "beta_fast");
-  refused("power(beta_slow=-1)", "beta_slow");
-  refused("power(beta_slow=32)", "beta_slow 32");
-  refused("power(power=17)", "17");
-  refused("power(low=-1)", "-1");
-  refused("power(attn_coef=-1)", "attention scale");
-  refused("power(high=64)", "64");
-  refused("power(low=40,high=40)", "no middle");
-  Extension e = request("power", 4);  // that no notation can say
+TEST(Plan, RefusesAParameterThatIsNoNumberOrGivesNone) {
+  Extension e = request("power", 4);
   e.parameters.power = std::nan("");
   EXPECT_ERROR(make_plan(kLlama2, e), usage, "nan");
+  e.parameters = {};
+  e.parameters.attn_coef = -1;
+  EXPECT_ERROR(make_plan(kLlama2, e), usage, "attention scale");
 }
 
 TEST(Plan, SaysWhenThereIsNothingToExtend) {

@@ -45,51 +45,6 @@ class InfiniteData : public testing::Test {
   std::vector<std::string> notes_;
 };
 
-TEST_F(InfiniteData, ReadsEveryRevisionOfTheAnswerField) {
-  InfiniteOptions roomy_enough;
-  roomy_enough.length = 40000;  // math_calc answers with up to 30000 tokens
-  const auto answer = [&](const char* task, const std::string& value, const char* more = "") {
-    const SampleSuite suite =
-        read(task,
-             cat(R"j({"id": 1, "context": "C", "input": "The largest number of all func_1(-2)",)j",
-                 R"("answer": )", value, more, "}"),
-             roomy_enough);
-    return suite.sets.at(0).make(0).more.at("answer");
-  };
-  EXPECT_EQ(answer("passkey", "\"123\""), "123");
-  EXPECT_EQ(answer("passkey", "[\"123\"]"), "123");
-  EXPECT_EQ(answer("passkey", "123"), "123");
-  EXPECT_EQ(answer("kv_retrieval", "[\"u\"]"), "u");
-  EXPECT_EQ(answer("math_find", "[7]"), 7);
-  EXPECT_EQ(answer("math_find", "\"7.5\""), 7.5);
-  EXPECT_EQ(answer("code_run", "[-4]"), "-4");
-  EXPECT_EQ(answer("math_calc", "[[1, 2]]"), ordered_json({1, 2}));
-  EXPECT_EQ(answer("math_calc", "[1, 2]"), ordered_json({1, 2}));
-  EXPECT_EQ(answer("longbook_qa_eng", "[\"a\", \"b\"]"), ordered_json({"a", "b"}));
-  EXPECT_EQ(answer("longbook_sum_eng", "\"a\""), ordered_json::array({"a"}));
-  const char* options = R"(, "options": ["w", "x", "y", "z"])";
-  EXPECT_EQ(answer("code_debug", "\"y\"", options), ordered_json({"y", "C"}));
-  EXPECT_EQ(answer("code_debug", "[\"y\"]", options), ordered_json({"y", "C"}));
-  EXPECT_EQ(answer("longbook_choice_eng", "[\"y\", \"C\"]", options), ordered_json({"y", "C"}));
-}
-
-TEST_F(InfiniteData, FillsInWhatTheOfficialCodeTakesFromTheInput) {
-  const std::string find =
-      read(
-          "math_find",
-          R"({"id": 1, "content": "[1]", "input": "The third largest number of the list is:", "answer": 1})")
-          .sets[0]
-          .make(0)
-          .text;
-  EXPECT_NE(find.find("Find the third largest number in this list"), std::string::npos) << find;
-  const std::string run =
-      read("code_run", R"({"id": 1, "context": "x", "input": "What is func_12(-3)?", "answer": 1})")
-          .sets[0]
-          .make(0)
-          .text;
-  EXPECT_NE(run.find("what func_12(-3) returns"), std::string::npos) << run;
-}
-
 TEST_F(InfiniteData, CutsTheMiddleAndLeavesRoomForTheAnswer) {
   std::string context = "BEGIN";
   for (int i = 0; i < 600; ++i) context += " filler";
@@ -170,38 +125,13 @@ TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
   }
 }
 
-TEST_F(InfiniteData, NamesBadData) {
-  const std::string good = R"({"id": 1, "context": "c", "input": "i", "answer": "1"})";
-  const auto fails = [&](const char* task, const std::string& content, const char* part) {
-    expect_error(ErrorKind::corrupt, part, [&] { read(task, content); });
-  };
-  fails("passkey", good + "\n" + good, "passkey.jsonl:2: id 1 is given twice");
-  fails("passkey", good + "\n{", "passkey.jsonl:2");
-  fails("passkey", R"({"context": "c", "input": "i", "answer": "1"})", "no field 'id'");
-  fails("passkey", R"({"id": 1, "input": "i", "answer": "1"})", "no field 'context'");
-  fails("passkey", R"({"id": 1, "context": "c", "input": "i"})", "no field 'answer'");
-  fails("passkey", R"({"id": 1, "context": "c", "input": "i", "answer": {}})", "neither text nor");
-  fails("math_find", R"({"id": 1, "context": "c", "input": "The x of", "answer": "y"})",
-        "not a number");
-  fails("math_find", R"({"id": 1, "context": "c", "input": "i", "answer": 1})", "The ... of");
-  fails("code_run", R"({"id": 1, "context": "c", "input": "i", "answer": 1})", "func_1(2)");
-  fails("code_debug", R"({"id": 1, "context": "c", "answer": "a", "options": ["a"]})", "1 options");
-  fails("code_debug",
-        R"({"id": 1, "context": "c", "answer": "e", "options": ["a", "b", "c", "d"]})",
-        "not one of the options");
-  const SampleSuite suite =
-      read("passkey", good + "\n" + R"({"id": 2, "context": "c", "input": "i", "answer": ""})");
-  EXPECT_EQ(suite.sets[0].count, 1u);
-  EXPECT_NE(notes_[0].find("1 items without an answer"), std::string::npos);
+TEST_F(InfiniteData, NamesMissingFilesAndTasks) {
   InfiniteOptions missing{.tasks = {"code_debug"}, .length = 2000};
-  std::filesystem::remove(folder_.path() / "code_debug.jsonl");
   expect_error(ErrorKind::failed, "has no code_debug.jsonl",
                [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
-  missing.tasks = {"haiku"};
-  expect_error(ErrorKind::usage, "no task 'haiku'",
-               [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
   missing.tasks = {"math_calc"};
-  write_file(folder_.path() / "math_calc.jsonl", good);
+  write_file(folder_.path() / "math_calc.jsonl",
+             R"({"id": 1, "context": "c", "input": "i", "answer": "1"})");
   expect_error(ErrorKind::usage, "30000",
                [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
 }

@@ -2,7 +2,6 @@
 #include "mrrope/model.h"
 
 #include <cmath>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "core/methods.h"
@@ -33,41 +32,12 @@ using GgufModel = ModelTest;
 using HuggingFaceModel = ModelTest;
 using KvBytes = ModelTest;
 
-std::string kinds(const Model& m) {
-  std::string out;
-  for (const Layer& layer : m.layers) out += "fwur"[static_cast<int>(layer.kind)];
-  return out;
-}
-
 TEST_F(HuggingFaceModel, RotatingOnlyInWindowsIsRefused) {
   const auto config = folder_.write("config.json", R"({"model_type": "cohere2",
       "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
       "num_key_value_heads": 2, "max_position_embeddings": 8192, "rope_theta": 50000,
       "sliding_window": 512, "vocab_size": 32})");
   EXPECT_ERROR(read_model(config), unsupported, "cohere2", "512");
-}
-
-TEST_F(GgufModel, SmallLlama) {
-  const Model m = read(llama_gguf().floats("a", {1, 2}));
-  EXPECT_EQ(m.format, "gguf");
-  EXPECT_EQ(m.name, "Small Llama");
-  EXPECT_EQ(m.architecture, "llama");
-  EXPECT_EQ(m.embedding, 64);
-  EXPECT_EQ(m.heads, 4);
-  EXPECT_EQ(m.kv_heads, 2);
-  EXPECT_EQ(m.key_length, 16);
-  EXPECT_EQ(m.value_length, 16);
-  EXPECT_EQ(m.vocabulary, 3);
-  EXPECT_EQ(m.geometry, (Geometry{.rotary_dim = 16,
-                                  .base = 10000,
-                                  .train_length = 4096,
-                                  .pairing = Pairing::interleaved,
-                                  .trained_factor = {},
-                                  .trained_attention_scale = 1}));
-  EXPECT_EQ(m.scaling.type, "none");
-  EXPECT_EQ(m.weight_bytes, 8u);
-  EXPECT_EQ(m.files.size(), 1u);
-  EXPECT_EQ(kinds(m), "ff");
 }
 
 TEST_F(GgufModel, RefusesEveryTruncation) {
@@ -78,48 +48,10 @@ TEST_F(GgufModel, RefusesEveryTruncation) {
   }
 }
 
-TEST_F(GgufModel, RefusesImpossibleNumbers) {
-  const auto refused = [&](const LlamaKeys& keys, const std::string& key, const std::string& text) {
-    EXPECT_ERROR(read(llama_gguf(keys)), corrupt, "llama." + key, text);
-  };
-  refused({.context = 0}, "context_length", "0");
-  refused({.context = 0xffffffff}, "context_length", "4294967295");
-  refused({.embedding = 0}, "embedding_length", "0");
-  refused({.layers = 0}, "block_count", "0");
-  refused({.layers = 0xffffffff}, "block_count", "4294967295");
-  refused({.heads = 0}, "attention.head_count", "0");
-  refused({.heads = 65}, "attention.head_count", "65");
-  refused({.rotary_dim = 0}, "rope.dimension_count", "0");
-  refused({.rotary_dim = 15}, "rope.dimension_count", "15");
-  refused({.rotary_dim = 18}, "rope.dimension_count", "18");
-  refused({.rotary_dim = 0x7ffffffe}, "rope.dimension_count", "2147483646");
-  refused({.base = 0}, "rope.freq_base", "0");
-  refused({.base = -10000}, "rope.freq_base", "-10000");
-  refused({.base = 1}, "rope.freq_base", "1");
-  refused({.base = std::nanf("")}, "rope.freq_base", "nan");
-  refused({.base = std::numeric_limits<float>::infinity()}, "rope.freq_base", "inf");
-  refused({.base = 1e38f}, "rope.freq_base", "e+3");
-}
-
-TEST_F(GgufModel, RefusesMissingKeysAndWrongTypes) {
+TEST_F(GgufModel, RefusesAMissingArchitectureOrAnotherType) {
   EXPECT_ERROR(read(GgufWriter().u32("a", 1)), corrupt, "general.architecture");
-  EXPECT_ERROR(read(GgufWriter().text("general.architecture", "llama")), corrupt,
-               "llama.context_length");
   EXPECT_ERROR(read(GgufWriter().u32("general.architecture", 3)), corrupt, "general.architecture",
                "u32");
-  EXPECT_ERROR(
-      read(GgufWriter().text("general.architecture", "llama").text("llama.context_length", "4096")),
-      corrupt, "llama.context_length", "string");
-}
-
-TEST_F(GgufModel, RefusesWhatCannotBeExtended) {
-  const auto of = [](const char* name) { return GgufWriter().text("general.architecture", name); };
-  EXPECT_ERROR(read(of("nonesuch")), unsupported, "nonesuch");
-  EXPECT_ERROR(read(of("bloom")), unsupported, "bloom", "ALiBi");
-  EXPECT_ERROR(read(of("gpt2")), unsupported, "gpt2", "learned");
-  EXPECT_ERROR(read(of("mamba")), unsupported, "mamba");
-  EXPECT_ERROR(read(of("\x1b[2J")), unsupported, "\\x1b");
-  EXPECT_ERROR(read(llama_gguf().text("general.type", "adapter")), unsupported, "adapter");
 }
 
 TEST_F(GgufModel, RecognisesLlama3sFactors) {
@@ -139,116 +71,6 @@ TEST_F(GgufModel, RecognisesLlama3sFactors) {
   const Model replaced = read(w, true);
   EXPECT_EQ(replaced.geometry, bare);
   EXPECT_FALSE(replaced.scaling.trained);
-}
-
-TEST_F(GgufModel, KeepsAListItDoesNotRecognise) {
-  const GgufWriter w =
-      llama_gguf().floats("rope_freqs.weight", {1, 1.5f, 2, 2.5f, 3, 3.5f, 4, 4.5f});
-  const Model m = read(w);
-  EXPECT_EQ(m.scaling.type, "rope_freqs");
-  EXPECT_EQ(m.geometry.trained_factor[7], 4.5);
-  EXPECT_EQ(m.scaling.long_factor.size(), 8u);
-  EXPECT_ERROR(read(w, true), usage, "x.gguf", "window");
-  // All ones change nothing.
-  EXPECT_TRUE(read(llama_gguf().floats("rope_freqs.weight", std::vector<float>(8, 1.0f)))
-                  .geometry.trained_factor.empty());
-}
-
-TEST_F(GgufModel, RefusesImpossibleFactors) {
-  const auto refused = [&](float value, const std::string& text) {
-    EXPECT_ERROR(read(llama_gguf().floats("rope_freqs.weight", {1, 1, 1, value, 1, 1, 1, 1})),
-                 corrupt, "rope_freqs.weight[3]", text);
-  };
-  refused(std::nanf(""), "nan");
-  refused(std::numeric_limits<float>::infinity(), "inf");
-  refused(0, "0");
-  refused(-2, "-2");
-  EXPECT_ERROR(read(llama_gguf().floats("rope_freqs.weight", {1, 2, 3})), corrupt,
-               "rope_freqs.weight", "3 entries", "8 pairs");
-}
-
-TEST_F(GgufModel, LinearDividesEveryPair) {
-  const auto linear = [] {
-    return llama_gguf()
-        .text("llama.rope.scaling.type", "linear")
-        .f32("llama.rope.scaling.factor", 8);
-  };
-  const Model m = read(linear());
-  EXPECT_EQ(m.geometry.trained_factor, std::vector<double>(8, 8.0));
-  EXPECT_EQ(m.geometry.train_length, 4096);
-  EXPECT_EQ(read(linear(), true).geometry.train_length, 512);
-  EXPECT_EQ(read(llama_gguf().f32("llama.rope.scale_linear", 2)).scaling.type, "linear");
-  // None means none, whatever the factor says; a factor of 0 is none too.
-  EXPECT_EQ(
-      read(llama_gguf().text("llama.rope.scaling.type", "none").f32("llama.rope.scaling.factor", 8))
-          .scaling.type,
-      "none");
-  EXPECT_EQ(read(llama_gguf().f32("llama.rope.scaling.factor", 0)).scaling.type, "none");
-}
-
-TEST_F(GgufModel, YarnOverItsOriginalWindow) {
-  const auto yarn = [](std::uint32_t context) {
-    return llama_gguf({.context = context})
-        .text("llama.rope.scaling.type", "yarn")
-        .f32("llama.rope.scaling.factor", 4)
-        .u32("llama.rope.scaling.original_context_length", 4096);
-  };
-  const Plan plan = make_plan(read(llama_gguf()).geometry, {.method = "yarn", .scale = 4});
-  for (const std::uint32_t context : {4096u, 16384u}) {
-    const Model m = read(yarn(context));
-    EXPECT_EQ(m.geometry.train_length, 16384);
-    EXPECT_TRUE(m.scaling.trained);
-    for (std::size_t i = 0; i < 8; ++i) {
-      EXPECT_NEAR(m.geometry.trained_factor[i] / plan.factor()[i], 1, 1e-14);
-    }
-    EXPECT_NEAR(m.geometry.trained_attention_scale, plan.attention_scale(), 1e-14);
-    EXPECT_EQ(read(yarn(context), true).geometry.train_length, 4096);
-  }
-  EXPECT_NEAR(
-      read(yarn(4096).f32("llama.rope.scaling.attn_factor", 2)).geometry.trained_attention_scale,
-      2 * plan.attention_scale(), 1e-14);
-}
-
-TEST_F(GgufModel, YarnKeysThatFewArchitecturesRead) {
-  const auto yarn = [](const std::string& name, const std::string& key, float value) {
-    return llama_gguf({.architecture = name})
-        .text(name + ".rope.scaling.type", "yarn")
-        .f32(name + ".rope.scaling.factor", 4)
-        .f32(name + ".rope.scaling." + key, value);
-  };
-  const auto factors = [&](const GgufWriter& file) { return read(file).geometry.trained_factor; };
-  EXPECT_EQ(factors(yarn("grok", "yarn_ext_factor", 0)), std::vector<double>(8, 4.0));
-  EXPECT_NE(factors(yarn("mistral3", "yarn_ext_factor", 0)), std::vector<double>(8, 4.0));
-  const std::vector<double> usual = factors(yarn("llama", "yarn_beta_fast", 32));
-  EXPECT_EQ(factors(yarn("llama", "yarn_beta_fast", 8)), usual);
-  for (const char* name : {"grok", "mistral3"}) {
-    EXPECT_NE(factors(yarn(name, "yarn_beta_fast", 8)), usual);
-  }
-}
-
-TEST_F(GgufModel, RefusesImpossibleScaling) {
-  EXPECT_ERROR(read(llama_gguf().text("llama.rope.scaling.type", "mrrope")), corrupt,
-               "llama.rope.scaling.type", "mrrope");
-  for (const float factor : {0.5f, -4.0f, 1e9f, std::nanf("")}) {
-    EXPECT_ERROR(read(llama_gguf().f32("llama.rope.scaling.factor", factor)), corrupt,
-                 "llama.rope.scaling.factor");
-  }
-  EXPECT_ERROR(read(llama_gguf().f32("llama.rope.scaling.attn_factor", 0)), corrupt,
-               "llama.rope.scaling.attn_factor", "0");
-  const auto yarn = [] {
-    return llama_gguf().text("llama.rope.scaling.type", "yarn").f32("llama.rope.scaling.factor", 4);
-  };
-  const auto mistral = [] {
-    return llama_gguf({.architecture = "mistral3"})
-        .text("mistral3.rope.scaling.type", "yarn")
-        .f32("mistral3.rope.scaling.factor", 4);
-  };
-  EXPECT_ERROR(read(mistral().f32("mistral3.rope.scaling.yarn_beta_fast", 0.5f)), corrupt,
-               "beta_fast", "0.5");
-  EXPECT_ERROR(read(mistral().f32("mistral3.rope.scaling.yarn_beta_slow", std::nanf(""))), corrupt,
-               "beta_slow", "nan");
-  EXPECT_ERROR(read(yarn().u32("llama.rope.scaling.original_context_length", 0)), corrupt,
-               "original_context_length", "0");
 }
 
 GgufWriter phi3(std::vector<float> longer, std::uint32_t original = 4096) {
@@ -318,54 +140,6 @@ TEST_F(GgufModel, PlanFilesKeepTheLongList) {
   Geometry other = m.geometry;
   other.long_factor[1] = 9;
   EXPECT_ERROR(check_made_for(other, m), usage, "was made for");
-}
-
-TEST_F(GgufModel, WindowedLayersHaveTheirOwnBase) {
-  const LlamaKeys keys{
-      .architecture = "gemma3", .context = 131072, .layers = 7, .rotary_dim = 32, .base = 1e6f};
-  const Model m = read(llama_gguf(keys)
-                           .u32("gemma3.attention.key_length", 32)
-                           .u32("gemma3.attention.value_length", 32)
-                           .u32("gemma3.attention.sliding_window", 1024)
-                           .f32("gemma3.rope.freq_base_swa", 1e4f)
-                           .text("gemma3.rope.scaling.type", "linear")
-                           .f32("gemma3.rope.scaling.factor", 8));
-  EXPECT_EQ(kinds(m), "wwwwwfw");
-  EXPECT_EQ(m.geometry.base, 1e6);
-  EXPECT_EQ(m.geometry.rotary_dim, 32);
-  EXPECT_EQ(m.geometry.trained_factor.front(), 8);
-  // One layer of 131072 tokens, six of 1024.
-  EXPECT_EQ(kv_bytes(m, 131072, 16), (131072u + 6 * 1024) * 2 * 64 * 2);
-}
-
-TEST_F(GgufModel, DeepSeekCachesOneVectorPerToken) {
-  const LlamaKeys keys{.architecture = "deepseek2",
-                       .context = 163840,
-                       .embedding = 2048,
-                       .layers = 27,
-                       .heads = 16,
-                       .kv_heads = 1,
-                       .rotary_dim = 64};
-  const Model m = read(llama_gguf(keys)
-                           .u32("deepseek2.attention.key_length", 576)
-                           .u32("deepseek2.attention.value_length", 512)
-                           .u32("deepseek2.attention.key_length_mla", 192)
-                           .text("deepseek2.rope.scaling.type", "yarn")
-                           .f32("deepseek2.rope.scaling.factor", 40)
-                           .u32("deepseek2.rope.scaling.original_context_length", 4096)
-                           .f32("deepseek2.rope.scaling.yarn_log_multiplier", 0.0707f));
-  EXPECT_TRUE(m.latent_attention);
-  EXPECT_EQ(m.geometry.rotary_dim, 64);
-  EXPECT_EQ(m.geometry.train_length, 163840);
-  EXPECT_EQ(m.geometry.trained_attention_scale, 1);
-  EXPECT_EQ(kv_bytes(m, 1000, 16), 27u * 576 * 2 * 1000);
-}
-
-TEST_F(GgufModel, SectionsOfSeveralPositions) {
-  const GgufWriter w = llama_gguf({.architecture = "qwen2vl"})
-                           .array<std::int32_t>("qwen2vl.rope.dimension_sections", 5, {2, 3, 3, 0});
-  EXPECT_EQ(read(w).mrope_sections, (std::vector<int>{2, 3, 3, 0}));
-  EXPECT_EQ(read(w).geometry.rotary_dim, 16);
 }
 
 TEST_F(GgufModel, OpensASplitModelByAnyPart) {

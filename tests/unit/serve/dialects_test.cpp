@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers in every shape, whole and as streams, over a model without weights.
+// Answers in the shapes of every dialect, whole and as streams, over a model without weights.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -8,25 +8,21 @@
 #include "base/json.h"
 #include "serve/api/service.h"
 #include "support/scripted.h"
+#include "support/transcript.h"
+#include "unit/serve/routes.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
 namespace {
 
-constexpr std::chrono::milliseconds kWait{100};
-constexpr BodyLimits limits(bool has_template) { return {100000, 1 << 18, 4096, has_template}; }
-
-CompletionRequest parse_ollama_chat(std::string_view body) {
-  return parse_request(body, Route::ollama_chat, limits(true));
-}
-CompletionRequest parse_ollama_generate(std::string_view body, bool has_template = true) {
-  return parse_request(body, Route::ollama_generate, limits(has_template));
-}
-
 // Answers "Where?" with "Here.", and anything else with noise.
 class KnowingModel : public ScriptedModel {
  public:
-  using ScriptedModel::ScriptedModel;
+  explicit KnowingModel(bool chats) : ScriptedModel(ScriptedOptions{}), chats_(chats) {}
+  std::optional<ChatTemplate> chat_template() const override {
+    if (!chats_) return std::nullopt;
+    return ChatTemplate{"{% for m in messages %}{{ m['content'] }}{% endfor %}", "", "", false};
+  }
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
     ScriptedModel::read_together(readings, [&](std::size_t i, std::span<const float> logits) {
       std::vector<float> changed(logits.begin(), logits.end());
@@ -46,11 +42,13 @@ class KnowingModel : public ScriptedModel {
     if (answer.compare(0, said.size(), said) != 0) return std::nullopt;
     return said == answer ? kEnd : static_cast<Token>(answer[said.size()]);
   }
+
+  bool chats_;
 };
 
 struct Served {
-  Served()
-      : model(ScriptedOptions{}),
+  explicit Served(bool chats = false)
+      : model(chats),
         ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 2000)),
         service(make_service(model, ladder, renderer, settings())),
         scheduler(model, ladder, SchedulerLimits{2, 8, 2000}) {
@@ -69,12 +67,13 @@ struct Served {
     const CompletionRequest request = parse_request(body, route, service.limits);
     EventStream events(service, submitted(request), make_format({service, request, 7}));
     std::string out;
-    while (!events.next(out, kWait)) {
+    while (!events.next(out, std::chrono::milliseconds(100))) {
     }
     return out;
   }
   ordered_json whole(const std::string& body, Route route) {
     const CompletionRequest request = parse_request(body, route, service.limits);
+    if (request.load_only) return make_format({service, request, 7})->whole({});
     const auto answers = take_whole(service, submitted(request), [] { return false; });
     return make_format({service, request, 7})->whole(answers);
   }
@@ -96,26 +95,93 @@ std::vector<ordered_json> events(const std::string& out) {
   return list;
 }
 
-std::vector<ordered_json> lines(const std::string& out) {
-  std::vector<ordered_json> list;
-  std::istringstream in(out);
-  for (std::string line; std::getline(in, line);) list.push_back(ordered_json::parse(line));
-  return list;
+// Without the times of the machine.
+std::string timeless(const std::string& text) {
+  static const std::regex seconds(
+      R"x("(\w*(_ms|_seconds?|_duration|created|created_at|seed))":[-+.e0-9]+)x");
+  static const std::regex date(R"x("created_at":"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")x");
+  return std::regex_replace(std::regex_replace(text, seconds, R"("$1":0)"), date,
+                            R"("created_at":"DATE")");
 }
 
-TEST(OpenAi, SeveralAnswersAndTheEcho) {
-  Served s;
-  const ordered_json whole =
-      s.whole(R"({"prompt": "Where?", "n": 2, "echo": true, "temperature": 0})", Route::completion);
-  ASSERT_EQ(whole["choices"].size(), 2U);
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_EQ(whole["choices"][i]["index"], i);
-    EXPECT_EQ(whole["choices"][i]["text"], "Where?Here.");
-    EXPECT_EQ(whole["choices"][i]["finish_reason"], "stop");
-  }
-  EXPECT_EQ(whole["usage"]["prompt_tokens"], 7);
-  EXPECT_EQ(whole["usage"]["completion_tokens"], 10);
+// A line for each event.
+std::string lines_of(std::string text) {
+  text = std::regex_replace(text, std::regex("\n(?!data)\n*|\n$"), "\n");
+  return text.substr(0, text.find_last_not_of('\n') + 1);
+}
 
+Outcome outcome(Outcome::End end, const std::string& stop = {}) {
+  Outcome o;
+  o.end = end;
+  o.prompt = 7;
+  o.cached = 5;
+  o.written = 3;
+  o.stop_string = stop;
+  return o;
+}
+
+// Reasoning, text, two calls and text again, in pieces.
+std::string streamed(AnswerFormat& format) {
+  std::string out;
+  format.opening(out, 0);
+  Answer::Part part;
+  part.now = outcome(Outcome::End::stop);
+  format.progress(out, 0, part.now);
+  format.chunk(out, 0, {"", "Hm", {}}, part);
+  format.chunk(out, 0, {"Let me", "", {}}, part);
+  format.chunk(out, 0, {" look.", "", {{0, {"c1", "weather", "{\"ci"}}}}, part);
+  format.chunk(out, 0, {"", "", {{0, {"", "", "ty\":1}"}}, {1, {"c2", "time", "{}"}}}}, part);
+  format.chunk(out, 0, {"Then", "", {}}, part);
+  format.closing(out, 0, outcome(Outcome::End::stop), true);
+  return out;
+}
+
+// An answer of each kind, by the word for it in the transcript.
+Completion completion_of(const std::string& kind) {
+  using End = Outcome::End;
+  const Delta calls{
+      "Look.", "Hm", {{0, {"c1", "weather", R"({"city":1})"}}, {1, {"c2", "time", ""}}}};
+  const auto cut_call = [](const char* written) {
+    return Delta{"", "", {{0, {"c1", "look", "{}"}}, {1, {"c2", "go", written}}}};
+  };
+  if (kind == "calls") return {calls, {}, outcome(End::stop)};
+  if (kind == "stop-string") return {{"a", "", {}}, {}, outcome(End::stop, "END")};
+  if (kind == "template-end") return {{"a", "", {}}, {}, outcome(End::stop, "<|end|>")};
+  if (kind == "cut") return {{"Here", "", {}}, {}, outcome(End::length)};
+  if (kind == "cut-before-a-call") return {cut_call(""), {}, outcome(End::length)};
+  if (kind == "cut-in-a-call") return {cut_call("{\"at\":"), {}, outcome(End::length)};
+  return {{}, {}, outcome(End::stop)};  // nothing
+}
+
+// "answer ROUTE BODY": the reply. "stream ROUTE", "end ROUTE KIND", "failure ROUTE": how the
+// dialect writes what the two functions above have, and an error. "error STATUS": Anthropic's.
+std::string reply(const std::string& input) {
+  std::istringstream words(input);
+  std::string what, route, rest;
+  words >> what >> route >> std::ws;
+  std::getline(words, rest);
+  Served s(what != "answer");
+  if (what == "answer") return json_text(s.whole(rest, route_named(route)));
+  if (what == "error") return anthropic_error_json(ApiError(std::stoi(route), "x")).dump();
+  CompletionRequest request;
+  request.route = route_named(route);
+  request.chat = true;
+  request.stop = {"END"};
+  request.ignored = {"user"};
+  const auto format = make_format({s.service, request, 0x12});
+  if (what == "end") return format->whole({completion_of(rest)}).dump();
+  if (what == "stream") return lines_of(streamed(*format));
+  std::string out;
+  format->failure(out, ApiError(504, "too slow", {}, "timeout"));
+  return lines_of(out);
+}
+
+TEST(Dialects, AnswersHaveTheirShapes) {
+  test::expect_transcript("replies", [](const std::string& in) { return timeless(reply(in)); });
+}
+
+TEST(OpenAi, StreamsSeveralAnswersWithTheEcho) {
+  Served s;
   const std::string out = s.stream(
       R"({"prompt": "Where?", "n": 2, "echo": true, "temperature": 0, "stream": true,
           "stream_options": {"include_usage": true}})",
@@ -177,24 +243,6 @@ TEST(OpenAi, ProgressIfAskedFor) {
   }
 }
 
-TEST(OpenAi, EachPromptHasItsAnswers) {
-  Served s;
-  const std::string body = R"({"prompt": ["Where?", "oh Where?", [87, "here?"]], "temperature": 0)";
-  const ordered_json whole = s.whole(body + R"(, "n": 2, "echo": true})", Route::completion);
-  ASSERT_EQ(whole["choices"].size(), 6U);
-  EXPECT_EQ(whole["choices"][1]["text"], "Where?Here.");
-  EXPECT_EQ(whole["choices"][2]["text"], "oh Where?Here.");
-  EXPECT_EQ(whole["choices"][5]["text"], "Where?Here.");
-  EXPECT_EQ(whole["choices"][5]["index"], 5);
-  EXPECT_EQ(whole["usage"]["prompt_tokens"], 7 + 10 + 6);
-  EXPECT_EQ(whole["usage"]["completion_tokens"], 30);
-  EXPECT_EQ(whole["timings"]["predicted_n"], 5);
-  const ordered_json list = s.whole(body + "}", Route::llama_completion);
-  ASSERT_EQ(list.size(), 3U);
-  for (const ordered_json& one : list) EXPECT_EQ(one["content"], "Here.");
-  EXPECT_EQ(list[2]["index"], 2);
-}
-
 TEST(LlamaServer, PromptThatDoesNotFitIsRefusedWithItsNumbers) {
   Served s;
   try {
@@ -226,53 +274,8 @@ TEST(OpenAi, OffsetsCountCharacters) {
   EXPECT_EQ(whole["choices"][0]["logprobs"]["text_offset"], ordered_json({0, 1, 1, 2, 2, 2}));
 }
 
-// Keys of one object must differ, and two pieces that are no characters would both be U+FFFD.
-TEST(OpenAi, PartsOfCharactersHaveNames) {
+TEST(LlamaServer, StreamsATokenAtATime) {
   Served s;
-  const ordered_json whole =
-      s.whole(R"({"prompt": "Where?", "temperature": 0, "logprobs": 2, "max_tokens": 1,
-                  "logit_bias": {"240": 100}})",
-              Route::completion);
-  const ordered_json& said = whole["choices"][0]["logprobs"];
-  EXPECT_EQ(said["tokens"][0], "bytes:\\xf0") << json_text(whole);
-}
-
-TEST(LlamaServer, CompletionHasItsFields) {
-  Served s;
-  const ordered_json whole =
-      s.whole(R"({"prompt": "Where?", "temperature": 0, "return_tokens": true, "n_probs": 2})",
-              Route::llama_completion);
-  EXPECT_EQ(whole["content"], "Here.");
-  EXPECT_EQ(whole["tokens"], ordered_json({'H', 'e', 'r', 'e', '.'}));
-  EXPECT_EQ(whole["stop_type"], "eos");
-  EXPECT_EQ(whole["tokens_evaluated"], 7);
-  EXPECT_EQ(whole["tokens_predicted"], 5);
-  EXPECT_EQ(whole["timings"]["predicted_n"], 5);
-  EXPECT_EQ(whole["completion_probabilities"].size(), 5U);
-  EXPECT_EQ(whole["completion_probabilities"][0]["top_logprobs"].size(), 2U);
-  const ordered_json& settings = whole["generation_settings"];
-  EXPECT_EQ(settings["temperature"], 0);
-  EXPECT_EQ(settings["n_predict"], -1);
-  EXPECT_TRUE(settings["logit_bias"].empty());
-  EXPECT_EQ(whole["has_new_line"], false);
-  EXPECT_EQ(whole["truncated"], false);
-  const ordered_json bound = s.whole(
-      R"({"prompt": "Where?", "logit_bias": {"72": -2}, "ignore_eos": true, "n_predict": -1})",
-      Route::llama_completion);
-  EXPECT_EQ(bound["truncated"], true);
-  EXPECT_EQ(bound["generation_settings"]["logit_bias"][0],
-            ordered_json({{"token", 72}, {"bias", -2.0}}));
-  EXPECT_TRUE(bound["generation_settings"]["logit_bias"][1]["bias"].is_null());
-
-  const ordered_json word = s.whole(
-      R"({"prompt": "Where?", "temperature": 0, "stop": ["zz", "re"]})", Route::llama_completion);
-  EXPECT_EQ(word["content"], "He");
-  EXPECT_EQ(word["stop_type"], "word");
-  EXPECT_EQ(word["stopping_word"], "re");
-  EXPECT_EQ(s.whole(R"({"prompt": "Where?", "temperature": 0, "n_predict": 2})",
-                    Route::llama_completion)["stop_type"],
-            "limit");
-
   std::string text;
   const auto list = events(s.stream(R"({"prompt": "Where?", "temperature": 0, "stream": true})",
                                     Route::llama_completion));
@@ -288,11 +291,25 @@ TEST(LlamaServer, CompletionHasItsFields) {
   EXPECT_TRUE(list.back()["stop"].get<bool>());
 }
 
+TEST(LlamaServer, AnAnswerWithoutAnEndIsTruncated) {
+  Served s;
+  const ordered_json bound = s.whole(
+      R"({"prompt": "Where?", "logit_bias": {"72": -2}, "ignore_eos": true, "n_predict": -1})",
+      Route::llama_completion);
+  EXPECT_EQ(bound["truncated"], true);
+  EXPECT_EQ(bound["generation_settings"]["logit_bias"][0],
+            ordered_json({{"token", 72}, {"bias", -2.0}}));
+  EXPECT_TRUE(bound["generation_settings"]["logit_bias"][1]["bias"].is_null());
+}
+
 TEST(Ollama, GenerateAnswersInLines) {
   Served s;
-  const auto list =
-      lines(s.stream(R"({"model": "scripted", "prompt": "Where?", "options": {"temperature": 0}})",
-                     Route::ollama_generate));
+  const std::string out =
+      s.stream(R"({"model": "scripted", "prompt": "Where?", "options": {"temperature": 0}})",
+               Route::ollama_generate);
+  std::vector<ordered_json> list;
+  std::istringstream in(out);
+  for (std::string line; std::getline(in, line);) list.push_back(ordered_json::parse(line));
   std::string text;
   for (const ordered_json& line : list) {
     text += line["response"].get<std::string>();
@@ -303,128 +320,6 @@ TEST(Ollama, GenerateAnswersInLines) {
   EXPECT_EQ(list.back()["done_reason"], "stop");
   EXPECT_EQ(list.back()["prompt_eval_count"], 7);
   EXPECT_EQ(list.back()["eval_count"], 5);
-  const ordered_json whole = s.whole(
-      R"({"prompt": "Where?", "stream": false, "options": {"temperature": 0, "num_predict": 2}})",
-      Route::ollama_generate);
-  EXPECT_EQ(whole["response"], "He");
-  EXPECT_EQ(whole["done_reason"], "length");
-}
-
-TEST(Ollama, ChatsAndToolCalls) {
-  Served s;
-  CompletionRequest request;
-  request.route = Route::ollama_chat;
-  request.chat = true;
-  const auto format = make_format({s.service, request, 7});
-  std::string out;
-  Answer::Part part;
-  Delta first, second;
-  first.content = "Well.";
-  first.calls = {{0, {"c1", "look", "{\"at\":"}}};
-  second.calls = {{0, {"", "", " 5}"}}, {1, {"c2", "go", ""}}};
-  format->chunk(out, 0, first, part);
-  format->chunk(out, 0, second, part);
-  Outcome outcome;
-  outcome.end = Outcome::End::stop;
-  format->closing(out, 0, outcome, true);
-  const auto list = lines(out);
-  ASSERT_EQ(list.size(), 3U);
-  EXPECT_EQ(list[0]["message"]["content"], "Well.");
-  const ordered_json& calls = list[1]["message"]["tool_calls"];
-  ASSERT_EQ(calls.size(), 2U);
-  EXPECT_EQ(calls[0]["function"]["name"], "look");
-  EXPECT_EQ(calls[0]["function"]["arguments"]["at"], 5);
-  EXPECT_TRUE(calls[1]["function"]["arguments"].is_object());
-  EXPECT_TRUE(list[2]["done"].get<bool>());
-  EXPECT_TRUE(std::regex_match(list[2]["created_at"].get<std::string>(),
-                               std::regex(R"(20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ)")));
-
-  // An answer that was cut off inside a call makes none.
-  for (const char* written : {"", "{\"at\":"}) {
-    outcome.end = Outcome::End::length;
-    Delta cut;
-    cut.calls = {{0, {"c1", "look", "{}"}}, {1, {"c2", "go", written}}};
-    const ordered_json whole = make_format({s.service, request, 7})->whole({{cut, {}, outcome}});
-    ASSERT_EQ(whole["message"]["tool_calls"].size(), 1U) << written;
-    EXPECT_EQ(whole["message"]["tool_calls"][0]["function"]["name"], "look");
-  }
-}
-
-TEST(Ollama, AnEmptyPromptLoadsTheModel) {
-  Served s;
-  for (const char* body : {R"({"prompt": ""})", "{}"}) {
-    const CompletionRequest request = parse_request(body, Route::ollama_generate, s.service.limits);
-    EXPECT_TRUE(request.load_only) << body;
-    const ordered_json said = make_format({s.service, request, 7})->whole({});
-    EXPECT_EQ(said["response"], "");
-    EXPECT_EQ(said["done_reason"], "load");
-  }
-  const CompletionRequest chat =
-      parse_request(R"({"messages": []})", Route::ollama_chat, s.service.limits);
-  EXPECT_TRUE(chat.load_only);
-  EXPECT_EQ(make_format({s.service, chat, 7})->whole({})["message"]["content"], "");
-}
-
-TEST(Ollama, ReadsRequests) {
-  const CompletionRequest r = parse_ollama_chat(
-      R"({"model": "m", "messages": [{"role": "user", "content": "x"},
-          {"role": "assistant", "content": "", "thinking": "hm", "tool_calls":
-            [{"function": {"name": "f", "arguments": {"a": 1}}}]},
-          {"role": "tool", "content": "5", "tool_name": "f"}],
-          "format": "json", "think": false, "keep_alive": "5m",
-          "options": {"num_predict": -1, "num_ctx": 4096, "top_k": 3, "seed": 2, "stop": ["a"],
-                      "repeat_penalty": 1.3, "num_thread": 4}})");
-  EXPECT_TRUE(r.chat && r.stream && !r.conversation.thinking);
-  EXPECT_EQ(r.schema, R"({"type":"object"})");
-  EXPECT_EQ(r.sampling.top_k, 3);
-  EXPECT_EQ(r.sampling.temperature, 0.8);
-  EXPECT_EQ(r.sampling.repeat_penalty, 1.3);
-  EXPECT_EQ(r.stop, std::vector<std::string>{"a"});
-  EXPECT_EQ(r.ignored, (std::vector<std::string>{"keep_alive", "options.num_thread"}));
-  EXPECT_NE(r.conversation.messages.find(R"("reasoning_content":"hm")"), std::string::npos);
-  EXPECT_NE(r.conversation.messages.find(R"("name":"f"})"), std::string::npos);
-
-  const CompletionRequest chat = parse_ollama_generate(R"({"prompt": "x", "system": "Be brief."})");
-  EXPECT_TRUE(chat.chat && chat.single_message);
-  EXPECT_EQ(chat.conversation.messages,
-            R"([{"role":"system","content":"Be brief."},{"role":"user","content":"x"}])");
-  EXPECT_FALSE(parse_ollama_generate(R"({"prompt": "x"})", false).chat);
-  EXPECT_FALSE(parse_ollama_generate(R"({"prompt": "x", "raw": true})").chat);
-}
-
-TEST(Ollama, RefusalsNameTheField) {
-  const auto field = [](const std::string& more, bool chat) -> std::string {
-    const std::string start =
-        chat ? R"({"messages": [{"role": "user", "content": "x"}], )" : R"({"prompt": "x", )";
-    try {
-      static_cast<void>(chat ? parse_ollama_chat(start + more + "}")
-                             : parse_ollama_generate(start + more + "}"));
-    } catch (const ApiError& error) {
-      EXPECT_EQ(error.status, 400);
-      return error.param;
-    }
-    return "";
-  };
-  const char* chats[][2] = {
-      {"options.num_ctx", R"("options": {"num_ctx": 8192})"},
-      {"options.num_predict", R"("options": {"num_predict": 0})"},
-      {"options.temperature", R"("options": {"temperature": "hot"})"},
-      {"options.mirostat", R"("options": {"mirostat": 1})"},
-      {"options", R"("options": 5)"},
-      {"format", R"("format": "xml")"},
-      {"options.ignore_eos", R"("format": "json", "options": {"ignore_eos": true})"},
-      {"think", R"("think": 5)"},
-      {"stream", R"("stream": "no")"},
-      {"logprobs", R"("logprobs": true)"},
-      {"tools", R"("tools": 5)"}};
-  for (const auto& [name, more] : chats) EXPECT_EQ(field(more, true), name) << more;
-  const char* texts[][2] = {{"context", R"("context": [1, 2])"},
-                            {"template", R"("template": "x")"},
-                            {"suffix", R"("suffix": "x")"},
-                            {"images", R"("images": ["x"])"},
-                            {"raw", R"("raw": 1)"},
-                            {"system", R"("raw": true, "system": "x")"}};
-  for (const auto& [name, more] : texts) EXPECT_EQ(field(more, false), name) << more;
 }
 
 TEST(Ollama, TellsAboutTheModel) {
@@ -435,6 +330,43 @@ TEST(Ollama, TellsAboutTheModel) {
   EXPECT_EQ(shown["model_info"]["general.architecture"], s.model.facts().architecture);
   EXPECT_THROW(ollama_show_reply(s.service, R"({"model": "other"})"), ApiError);
   EXPECT_THROW(ollama_show_reply(s.service, "[]"), ApiError);
+}
+
+TEST(Anthropic, ALongPromptIsNamedWithItsTokens) {
+  ApiError long_prompt(400, "shorten it");
+  long_prompt.excess = {201, 200};
+  EXPECT_EQ(anthropic_error_json(long_prompt)["error"]["message"],
+            "prompt is too long: 201 tokens > 199 maximum: shorten it");
+}
+
+TEST(Anthropic, StreamsAndCountsTokens) {
+  Served s(true);
+  ASSERT_EQ(s.service.chat_error, "");
+  const std::string body = R"({"temperature": 0, "max_tokens": 4, "messages":
+      [{"role": "user", "content": "x"}])";
+  // As it is sent: what the model writes need not be UTF-8.
+  const ordered_json whole = ordered_json::parse(json_text(s.whole(body + "}", Route::messages)));
+  EXPECT_EQ(whole["stop_reason"], "max_tokens");
+  EXPECT_EQ(whole["usage"]["output_tokens"], 4);
+  const auto list = events(s.stream(body + R"(, "stream": true})", Route::messages));
+  EXPECT_EQ(list.front()["type"], "message_start");
+  EXPECT_EQ(list.back()["type"], "message_stop");
+  const ordered_json& usage = list.front()["message"]["usage"];
+  EXPECT_EQ(usage["input_tokens"].get<int>() + usage["cache_read_input_tokens"].get<int>(), 2);
+  std::string text;
+  for (const ordered_json& event : list) {
+    if (event["type"] == "content_block_delta") text += event["delta"]["text"];
+  }
+  EXPECT_EQ(text, whole["content"][0]["text"]);
+  const auto count = [&](const std::string& fields) {
+    return count_tokens_reply(s.service, fields, {}).dump();
+  };
+  // BOS and a token for each byte.
+  EXPECT_EQ(count(R"({"system": "ab", "messages": [{"role": "user", "content": "cde"}]})"),
+            R"({"input_tokens":6})");
+  EXPECT_THROW(count(R"({"model": "other", "messages": [{"role": "user", "content": "x"}]})"),
+               ApiError);
+  EXPECT_THROW(count(R"({"system": "ab"})"), ApiError);
 }
 
 }  // namespace
