@@ -176,6 +176,8 @@ def shorter(line, verb):
     if verb == "tune" and "--dry-run" not in line:  # minutes: tests/cli/tune_test.cpp searches
         line += " --dry-run"
     for flag, value in SHORT.get(verb, {}).items():
+        if flag == "--depths" and " --questions " in line:  # which says where the needles are
+            continue
         given = re.search(rf" {flag} (\S+)", line)
         if given is None or (given.group(1).isdigit() and value.isdigit() and int(given.group(1)) > max(4, int(value))):
             line = re.sub(rf" {flag} \S+", "", line) + f" {flag} {value}"
