@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rung for every request in vLLM: the part of the plugin for config.json with a ladder.
 
-    "rope_parameters": {"rope_type": "mrrope", "rope_theta": 10000.0, "original_max_position_embeddings": 1024,
-                        "rungs": [{"rung": 0, "length": 1024, "attention_factor": 1.0, "factors": [1.0, ...]},
-                                  {"rung": 1, "length": 2048, ...}, ...]}
+    "rungs": [{"rung": 0, "length": 1024, "attention_factor": 1.0, "factors": [1.0, ...]}, ...]
 
 The tables of all rungs lie in one cache, one after the other; rung 0 is vLLM's own table. A request
 gets the smallest rung that covers its prompt and max_tokens when it is admitted, and keeps it. Before each
@@ -20,6 +18,7 @@ import functools
 import hashlib
 import importlib
 import inspect
+import itertools
 import json
 import re
 import sys
@@ -62,8 +61,7 @@ def read_ladder(parameters: dict[str, Any]) -> Ladder:
     for i, rung in enumerate(given):
         if rung.get("rung") != i:
             refuse(f"rung {i} is missing: config.json has rung {rung.get('rung')!r} in its place", again)
-        length, factors = rung.get("length"), rung.get("factors")
-        temperature = rung.get("attention_factor")
+        length, factors, temperature = (rung.get(k) for k in ("length", "factors", "attention_factor"))
         if not isinstance(length, int) or isinstance(length, bool) or length < 1:
             refuse(f"rung {i} has length {length!r}, not a number of tokens", again)
         if rungs and length <= rungs[-1].length:
@@ -81,9 +79,7 @@ def read_ladder(parameters: dict[str, Any]) -> Ladder:
     base = parameters.get("rope_theta")
     if not is_number(base):
         refuse(f"rope_theta is {base!r}", again)
-    first = [0]
-    for rung in rungs[:-1]:
-        first.append(first[-1] + rung.length)
+    first = itertools.accumulate((rung.length for rung in rungs[:-1]), initial=0)
     digest = hashlib.sha256(json.dumps([base, rungs]).encode()).hexdigest()[:16]
     return Ladder(float(base), tuple(rungs), tuple(first), digest)
 
@@ -98,9 +94,8 @@ def find_ladders(rope_parameters: Any) -> list[dict[str, Any]]:
 
 def own_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """What vLLM would rotate the unmodified model by."""
-    kept = {k: parameters[k] for k in ("partial_rotary_factor", "rope_dim", "mrope_section",
-                                       "mrope_interleaved") if k in parameters}
-    own = {"rope_theta": parameters["rope_theta"], **kept, **(parameters.get("original") or {})}
+    ours = ("rope_type", "rungs", "original", "original_max_position_embeddings")
+    own = {k: v for k, v in parameters.items() if k not in ours} | (parameters.get("original") or {})
     own["rope_type"] = own.pop("type", None) or own.get("rope_type") or "default"
     return own
 
@@ -198,24 +193,26 @@ def reads_tables_itself(source: str) -> bool:
 def unsupported(config: Any, parameters: dict[str, Any], last: int) -> tuple[str, str] | None:
     """Why a VllmConfig cannot run rungs, and what to type."""
     model, parallel = config.model_config, config.parallel_config
-    if model.max_model_len > last:
-        return f"--max-model-len {model.max_model_len} is beyond the last rung", f"use --max-model-len {last}"
-    if config.speculative_config is not None:
-        return "speculative decoding has not been tried with rungs", "remove --speculative-config"
-    if model.runner_type != "generate":
-        return "rungs are for text generation", "serve pooling from the unmodified model"
-    if getattr(parallel, "use_ubatching", False):
-        return "a batch that is split in two (--enable-dbo) has two sets of rows", "remove --enable-dbo"
-    if getattr(parallel, "prefill_context_parallel_size", 1) > 1:
-        return "prefill context parallelism splits the rows", "remove --prefill-context-parallel-size"
-    if getattr(config.cache_config, "kv_sharing_fast_prefill", False):
-        return "its fast prefill rotates a part of the rows", "remove --kv-sharing-fast-prefill"
-    if "xdrope_section" in parameters:
-        return "positions of several dimensions (xdrope_section) have no row", "use a text model"
-    multimodal = getattr(model, "multimodal_config", None)
-    if "mrope_section" in parameters and multimodal is not None and not multimodal.language_model_only:
-        return ("images have positions of three dimensions (mrope_section), and a rung has rows for one",
-                "add --language-model-only")
+    images = getattr(model, "multimodal_config", None)
+    for wrong, why, instead in (
+            (model.max_model_len > last, f"--max-model-len {model.max_model_len} is beyond the last rung",
+             f"use --max-model-len {last}"),
+            (config.speculative_config is not None, "speculative decoding has not been tried with rungs",
+             "remove --speculative-config"),
+            (model.runner_type != "generate", "rungs are for text generation", "serve the unmodified model"),
+            (getattr(parallel, "use_ubatching", False), "a batch split in two has two sets of rows",
+             "remove --enable-dbo and --ubatch-size"),
+            (getattr(parallel, "prefill_context_parallel_size", 1) > 1,
+             "prefill context parallelism splits the rows", "remove --prefill-context-parallel-size"),
+            (getattr(config.cache_config, "kv_sharing_fast_prefill", False),
+             "fast prefill rotates a part of the rows", "remove --kv-sharing-fast-prefill"),
+            ("xdrope_section" in parameters, "positions of several dimensions (xdrope_section) have no row",
+             "use a text model"),
+            ("mrope_section" in parameters and images is not None and not images.language_model_only,
+             "images have positions of three dimensions (mrope_section), and a rung has rows for one",
+             "add --language-model-only")):
+        if wrong:
+            return why, instead
     return None
 
 

@@ -199,7 +199,7 @@ def check_refusals():
             ("beyond the last rung", config(model_config__max_model_len=8193), plain),
             ("speculative", config(speculative_config=object()), plain),
             ("text generation", config(model_config__runner_type="pooling"), plain),
-            ("--enable-dbo", config(parallel_config__use_ubatching=True), plain),
+            ("split in two", config(parallel_config__use_ubatching=True), plain),
             ("parallelism", config(parallel_config__prefill_context_parallel_size=2), plain),
             ("fast prefill", config(cache_config__kv_sharing_fast_prefill=True), plain),
             ("xdrope_section", config(), {"xdrope_section": [1]}),
