@@ -24,7 +24,11 @@ import re
 import sys
 from typing import Any, Callable, NamedTuple
 
+# In a model file: it rotates without calling the rotary class, and so past the rows.
+READS_TABLES = re.compile(r"rotary_emb\.(cos_sin_cache|forward_)")
 ARGUMENT = "mrrope_rung"  # in SamplingParams.extra_args, and vllm_xargs of a request
+missing: list[str] = []   # functions that are wrapped and that this vLLM has not
+rows: Any = None          # the buffer; one for all layers
 
 
 class Rung(NamedTuple):
@@ -38,9 +42,6 @@ class Ladder(NamedTuple):
     rungs: tuple[Rung, ...]
     first: tuple[int, ...]  # row of the cache where each rung begins
     digest: str             # of all numbers: what caches that outlive a server tell plans apart by
-
-
-# ---- Without vLLM ---------------------------------------------------------------------------------
 
 
 def refuse(why: str, instead: str) -> None:
@@ -86,9 +87,8 @@ def read_ladder(parameters: dict[str, Any]) -> Ladder:
 
 def find_ladders(rope_parameters: Any) -> list[dict[str, Any]]:
     """The dictionaries with rungs: rope_parameters itself, or those of its kinds of layers."""
-    if not isinstance(rope_parameters, dict):
-        return []
-    some = [rope_parameters, *(v for v in rope_parameters.values() if isinstance(v, dict))]
+    given = rope_parameters if isinstance(rope_parameters, dict) else {}
+    some = [given, *(v for v in given.values() if isinstance(v, dict))]
     return [p for p in some if p.get("rope_type") == "mrrope" and "rungs" in p]
 
 
@@ -185,13 +185,10 @@ def fill(rows: Any, positions: Any, first: tuple[int, ...], rungs: list[int], co
     torch.add(positions[:tokens], offsets.to(rows.device, non_blocking=True), out=rows[:tokens])
 
 
-def reads_tables_itself(source: str) -> bool:
-    """Whether a model file rotates without calling the rotary class, and so past the rows."""
-    return re.search(r"rotary_emb\.(cos_sin_cache|forward_)", source) is not None
-
-
-def unsupported(config: Any, parameters: dict[str, Any], last: int) -> tuple[str, str] | None:
-    """Why a VllmConfig cannot run rungs, and what to type."""
+def checked_ladder(config: Any, parameters: dict[str, Any]) -> Ladder:
+    """The ladder, if a server with this VllmConfig can run it."""
+    ladder = read_ladder(parameters)
+    last = ladder.rungs[-1].length
     model, parallel = config.model_config, config.parallel_config
     images = getattr(model, "multimodal_config", None)
     for wrong, why, instead in (
@@ -210,16 +207,11 @@ def unsupported(config: Any, parameters: dict[str, Any], last: int) -> tuple[str
              "use a text model"),
             ("mrope_section" in parameters and images is not None and not images.language_model_only,
              "images have positions of three dimensions (mrope_section), and a rung has rows for one",
-             "add --language-model-only")):
+             "add --language-model-only"),
+            (missing, f"this vLLM has no {', '.join(missing)}", "use vLLM 0.26.0")):
         if wrong:
-            return why, instead
-    return None
-
-
-# ---- vLLM -----------------------------------------------------------------------------------------
-
-missing: list[str] = []   # what this vLLM should have and has not
-rows: Any = None          # the buffer; one for all layers
+            refuse(why, instead)
+    return ladder
 
 
 def wrap(module: str, owner: str, name: str, around: Callable[..., Any]) -> None:
@@ -239,16 +231,6 @@ def wrap(module: str, owner: str, name: str, around: Callable[..., Any]) -> None
 
     wrapped.mrrope = True  # type: ignore[attr-defined]
     setattr(holder, name, wrapped)
-
-
-def checked_ladder(config: Any, parameters: dict[str, Any]) -> Ladder:
-    ladder = read_ladder(parameters)
-    why = unsupported(config, parameters, ladder.rungs[-1].length)
-    if why:
-        refuse(*why)
-    if missing:
-        refuse(f"this vLLM has no {', '.join(missing)}", "use vLLM 0.26.0")
-    return ladder
 
 
 @functools.lru_cache(maxsize=None)
@@ -333,7 +315,7 @@ def make_rotary(layers: Any, original: Callable[..., Any], table: Callable[..., 
     config = get_current_vllm_config()
     hook_runner(config.use_v2_model_runner)
     ladder = checked_ladder(config, parameters)
-    if reads_tables_itself(inspect.getsource(sys.modules[caller])):
+    if READS_TABLES.search(inspect.getsource(sys.modules[caller])):
         refuse(f"{caller} rotates without vLLM's rotary class, so that a request cannot have a rung",
                "export a static plan, --method pro")
     own = original(head_size, ladder.rungs[0].length, is_neox_style, own_parameters(parameters), dtype)

@@ -189,12 +189,14 @@ def check_refusals():
             setattr(getattr(made, part) if key else made, key or part, value)
         return made
 
-    plain, three = {}, {"mrope_section": [8, 12, 12]}
+    plain = ladder_config()
+    three = {**plain, "mrope_section": [8, 12, 12]}
     images = types.SimpleNamespace(language_model_only=False)
     text = types.SimpleNamespace(language_model_only=True)
-    assert _vllm_rungs.unsupported(config(), plain, 8192) is None
-    assert _vllm_rungs.unsupported(config(model_config__multimodal_config=images), plain, 8192) is None
-    assert _vllm_rungs.unsupported(config(model_config__multimodal_config=text), three, 8192) is None
+    check = _vllm_rungs.checked_ladder
+    assert check(config(), plain) == read_ladder(plain)
+    assert check(config(model_config__multimodal_config=images), plain)
+    assert check(config(model_config__multimodal_config=text), three)
     for part, made, parameters in (
             ("beyond the last rung", config(model_config__max_model_len=8193), plain),
             ("speculative", config(speculative_config=object()), plain),
@@ -202,13 +204,15 @@ def check_refusals():
             ("split in two", config(parallel_config__use_ubatching=True), plain),
             ("parallelism", config(parallel_config__prefill_context_parallel_size=2), plain),
             ("fast prefill", config(cache_config__kv_sharing_fast_prefill=True), plain),
-            ("xdrope_section", config(), {"xdrope_section": [1]}),
+            ("xdrope_section", config(), {**plain, "xdrope_section": [1]}),
             ("three dimensions", config(model_config__multimodal_config=images), three)):
-        why = _vllm_rungs.unsupported(made, parameters, 8192)
-        assert why and part in why[0] and why[1], (part, why)
-    assert _vllm_rungs.reads_tables_itself("x = self.rotary_emb.cos_sin_cache")
-    assert _vllm_rungs.reads_tables_itself("q, k = self.rotary_emb.forward_native(positions, q, k)")
-    assert not _vllm_rungs.reads_tables_itself("q, k = self.rotary_emb(positions, q, k)")
+        refused(part, check, made, parameters)
+    _vllm_rungs.missing.append("vllm.gone")
+    refused("has no vllm.gone", check, config(), plain)
+    _vllm_rungs.missing.clear()
+    assert _vllm_rungs.READS_TABLES.search("x = self.rotary_emb.cos_sin_cache")
+    assert _vllm_rungs.READS_TABLES.search("q, k = self.rotary_emb.forward_native(positions, q, k)")
+    assert not _vllm_rungs.READS_TABLES.search("q, k = self.rotary_emb(positions, q, k)")
 
 
 check_ladder()
