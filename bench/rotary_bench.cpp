@@ -2,7 +2,7 @@
 // Rotation on the CPU, side by side in one run:
 //
 //   rotary_bench [--threads 2] [--rounds 9] [--tokens 8192,65536]
-//   rotary_bench --errors       instead: the table of docs/numerics.md
+//   rotary_bench --errors       instead: the table of docs/design/numerics.md
 //
 // copy      memcpy of the same bytes, by the same threads
 // mrrope    queries and keys in one call, out of place and in place

@@ -41,18 +41,27 @@ install(FILES ${PROJECT_SOURCE_DIR}/models/mrrope-tiny.gguf
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/texts DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/data)
 install(TARGETS mrrope_c LIBRARY DESTINATION lib COMPONENT python EXCLUDE_FROM_ALL)
 
-# The command itself writes the man page and the completions, from the table behind --help.
+# The command itself writes the man pages and the completions, from the table behind --help. Each verb that
+# `mrrope help` names has a page.
 set(manual ${PROJECT_BINARY_DIR}/share)
+set(verb_pages)
+set(write_verb_pages)
+foreach(verb inspect models plan chat generate eval export theory report tune serve demo)
+  list(APPEND verb_pages ${manual}/mrrope-${verb}.1)
+  list(APPEND write_verb_pages
+       COMMAND mrrope_command --generate man-${verb} > ${manual}/mrrope-${verb}.1)
+endforeach()
 add_custom_command(
-  OUTPUT ${manual}/mrrope.1 ${manual}/mrrope.bash ${manual}/_mrrope ${manual}/mrrope.fish
+  OUTPUT ${manual}/mrrope.1 ${verb_pages} ${manual}/mrrope.bash ${manual}/_mrrope ${manual}/mrrope.fish
   COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}
   COMMAND mrrope_command --generate man > ${manual}/mrrope.1
+  ${write_verb_pages}
   COMMAND mrrope_command --generate bash > ${manual}/mrrope.bash
   COMMAND mrrope_command --generate zsh > ${manual}/_mrrope
   COMMAND mrrope_command --generate fish > ${manual}/mrrope.fish
   DEPENDS mrrope_command)
 add_custom_target(mrrope_manual ALL DEPENDS ${manual}/mrrope.1)
-install(FILES ${manual}/mrrope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${manual}/mrrope.1 ${verb_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${manual}/mrrope.bash RENAME mrrope
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(FILES ${manual}/_mrrope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)

@@ -25,11 +25,15 @@ struct Geometry {
   // The vendor's own scaling, kept by every plan (Llama 3.1, Phi, gpt-oss, ...).
   std::vector<double> trained_factor{};  // one divisor of theta per pair; empty means all 1
   double trained_attention_scale = 1;
+  // LongRoPE's second list (Phi-3, Phi-4): what divides theta in texts longer than the window, and
+  // the length that the vendor made it for. Empty and 0 for most models.
+  std::vector<double> long_factor{};
+  std::int64_t long_length = 0;
 
   bool operator==(const Geometry&) const = default;
 };
 
-// Throws Error (usage) unless every field is in range and trained_factor fits rotary_dim.
+// Throws Error (usage) unless every field is in range and the lists fit rotary_dim.
 void validate(const Geometry& geometry);
 
 // "rotary_dim 128, base 10000, window 4096, pairing halves".

@@ -130,13 +130,14 @@ int mrrope_cuda_rotate_and_wait(const mrrope_table* table, const mrrope_batch* b
  *
  * mrrope_make: the plan or ladder of a request, as a plan file holds it. A request is an object:
  * - model: the path of a model file or folder; or geometry: {rotary_dim, base, train_length,
- *   pairing: "halves" (default) or "interleaved", trained_factor: [..], trained_attention_scale}
+ *   pairing: "halves" (default) or "interleaved", trained_factor: [..], trained_attention_scale,
+ *   long_factor: [..], long_length}
  * - method: "pro", "pro(low=5)", "elastic:pro", "far:pi(near=L/32)", ..., or "auto", the default of
  *   the command; its parameters may also be keys of the request: low: 5
  * - ctx or scale: how far it reaches
  * - with a model: replace_scaling, train_length
  *
- * docs/methods.md has the notation and the parameters. An unknown key is refused. */
+ * docs/reference/methods.md has the notation and the parameters. An unknown key is refused. */
 int mrrope_make(const char* request, char** out);
 /* The plan or ladder of a plan file. */
 int mrrope_load(const char* path, char** out);

@@ -15,7 +15,7 @@ class CudaRotaryTable {
  public:
   enum class Angles {
     // Cosines and sines are made where they are used: no memory is read for them, any position is
-    // allowed. docs/numerics.md has the error.
+    // allowed. docs/design/numerics.md has the error.
     computed,
     // The rows of the table, copied to the device.
     stored,

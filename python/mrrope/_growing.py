@@ -5,7 +5,8 @@ Each cache remembers its place, that is its rung and border, and the positions o
 a part of a pass that belongs to another place, the cached keys are turned to it, in place.
 
 With a near part (far:NAME) the model itself stays as shipped: new tokens are always near. Only keys
-before the border are turned, to where the queries see them at the distance of docs/near-far.md.
+before the border are turned, to where the queries see them at the distance of
+docs/design/growing-contexts.md.
 
 A ladder that sharpens (`sharpen`) multiplies the scaling of the attention modules, as if their queries.
 """

@@ -33,6 +33,14 @@ class Geometry:
     pairing: str = "halves"  # or "interleaved"
     trained_factor: tuple[float, ...] = ()  # the vendor's own scaling; empty: all 1
     trained_attention_scale: float = 1.0
+    long_factor: tuple[float, ...] = ()  # LongRoPE's list for texts beyond the window
+    long_length: int = 0  # and how far it reaches
+
+
+def geometry_of(stated: dict[str, Any]) -> Geometry:
+    """From JSON, whose lists it makes tuples."""
+    return Geometry(**{name: tuple(value) if isinstance(value, list) else value
+                       for name, value in stated.items()})
 
 
 class _Made:
@@ -40,9 +48,7 @@ class _Made:
 
     def __init__(self, content: dict[str, Any], text: str):
         self._text = text
-        geometry = dict(content["geometry"])
-        geometry["trained_factor"] = tuple(geometry.get("trained_factor", ()))
-        self.geometry = Geometry(**geometry)
+        self.geometry = geometry_of(content["geometry"])
         self.method: str = content["method"]
 
     def to_dict(self) -> dict[str, Any]:

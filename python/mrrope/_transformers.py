@@ -14,7 +14,8 @@ import tempfile
 from typing import Any
 
 from ._library import Error
-from ._plans import Geometry, Ladder, Length, Plan, inspect, load, plan, plan_or_ladder, tokens
+from ._plans import (Geometry, Ladder, Length, Plan, geometry_of, inspect, load, plan, plan_or_ladder,
+                     tokens)
 
 _ATTRIBUTE = "_mrrope_patch"
 _FULL = "full_attention"
@@ -283,9 +284,7 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
     if getattr(model, _ATTRIBUTE, None) is not None:
         raise Error("the model is patched already", "call mrrope.unpatch(model) first")
     facts = _facts(model)
-    stated = dict(facts["geometry"])
-    stated["trained_factor"] = tuple(stated.get("trained_factor", ()))
-    geometry = Geometry(**stated)
+    geometry = geometry_of(facts["geometry"])
     if facts["latent_attention"]:
         raise _refuse(f"{type(model).__name__} compresses its keys (MLA): the rotated part is not "
                       "where plans expect it", "run the model as GGUF with mrrope")

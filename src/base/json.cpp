@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 namespace {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "base/words.h"
 
 namespace mrrope {
 namespace {

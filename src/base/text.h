@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from values, for messages and tables.
+// Text from values, for messages and tables; with it come the words that people type (words.h) and
+// Error.
 #pragma once
 
 #include <charconv>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
 #include "mrrope/error.h"
 
 namespace mrrope {
@@ -84,6 +86,11 @@ inline std::string duration_text(double seconds) {
 }
 inline void refuse_if(bool wrong, const std::string& message, const std::string& hint = {}) {
   if (wrong) refuse(message, hint);
+}
+// The same of another kind. The message is made either way: not for what happens often.
+inline void throw_if(bool wrong, ErrorKind kind, const std::string& message,
+                     const std::string& hint = {}) {
+  if (wrong) throw Error(kind, message, hint);
 }
 
 // A word for a shell, quoted if necessary.

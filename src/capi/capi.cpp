@@ -53,7 +53,7 @@ Geometry subject_of(const JsonKeys& in) {
     refuse_if(replace, "replace_scaling needs a model",
               "remove it: a geometry states its own scaling");
     stated->allow_only({"rotary_dim", "base", "train_length", "pairing", "trained_factor",
-                        "trained_attention_scale"});
+                        "trained_attention_scale", "long_factor", "long_length"});
     g = geometry_of(*stated);
   } else {
     refuse_if(path.find('\0') != std::string::npos,

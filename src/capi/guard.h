@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "mrrope/ladder.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/rotary.h"

@@ -17,10 +17,8 @@
 #include "base/files/output_file.h"
 #include "base/interrupt.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/args/presets.h"
 #include "cli/run.h"
-#include "mrrope/error.h"
 #include "mrrope/version.h"
 
 #ifdef __APPLE__
@@ -49,25 +47,9 @@ void take_lists_one_by_one(CLI::App& app) {
   for (CLI::App* verb : app.get_subcommands({})) take_lists_one_by_one(*verb);
 }
 
-// The first example of a footer, with its continuation lines.
-std::string first_example(const std::string& footer) {
-  const std::size_t start = std::strlen("Examples:\n");
-  std::size_t end = footer.find('\n', start);
-  while (end != std::string::npos && footer[end - 1] == '\\') end = footer.find('\n', end + 1);
-  return footer.substr(start, end - start) + "\n";
-}
-
-// A verb that only has verbs below it shows the first example of each.
-void collect_examples(CLI::App& app) {
-  for (CLI::App* verb : app.get_subcommands({})) {
-    std::string examples;
-    for (const CLI::App* below : verb->get_subcommands({})) {
-      examples += first_example(below->get_footer());
-    }
-    if (examples.empty()) continue;
-    examples.pop_back();
-    verb->footer("Examples:\n" + examples);
-  }
+void set_footers(CLI::App& app) {
+  if (const std::string footer = footer_of(app); !footer.empty()) app.footer(footer);
+  for (CLI::App* verb : app.get_subcommands({})) set_footers(*verb);
 }
 
 std::vector<std::string> flag_names(const CLI::App& app) {
@@ -190,9 +172,7 @@ fs::path executable_folder() {
 }
 
 bool complete(const fs::path& home) {
-  std::error_code error;
-  return fs::exists(home / "models" / "mrrope-tiny.gguf", error) &&
-         fs::exists(home / "data" / "texts", error);
+  return path_exists(home / "models" / "mrrope-tiny.gguf") && path_exists(home / "data" / "texts");
 }
 
 }  // namespace
@@ -245,11 +225,12 @@ int run(int argc, char** argv) {
     return help_text(*verb, Detail::all);
   });
   std::string wanted;
-  app.add_option("--generate", wanted,
-                 "Print the manual page, its Markdown form or a shell completion")
-      ->type_name("WHAT")
-      ->group("")  // for packages
-      ->check(CLI::IsMember({"man", "markdown", "bash", "zsh", "fish"}));
+  CLI::Option* what =
+      app.add_option(
+             "--generate", wanted,
+             "Print a manual page (man, man-VERB), all of them as Markdown, or a completion")
+          ->type_name("WHAT")
+          ->group("");  // for packages
   app.add_option("--preset",
                  "Run a table or figure of the paper: mrrope --preset NAME MODEL; list: show all")
       ->type_name("NAME");
@@ -258,18 +239,11 @@ int run(int argc, char** argv) {
         add_report, add_merge, add_tune, add_serve, add_demo}) {
     add(app);
   }
-  collect_examples(app);
+  std::vector<std::string> made = {"man", "markdown", "bash", "zsh", "fish"};
+  for (const std::string& verb : verb_names(app)) made.push_back("man-" + verb);
+  what->check(CLI::IsMember(made));
   take_lists_one_by_one(app);
-  // Last: verbs inherit the footer that is set when they are added.
-  app.footer(
-      "Examples:\n"
-      "  mrrope inspect model.gguf --ctx 128k\n"
-      "  mrrope plan model.gguf --method pro --ctx 128k -o plan.json\n"
-      "  mrrope plan --rotary-dim 128 --rope-freq-base 5e5 --train-ctx 8192 --method yarn,pro "
-      "--scale 16\n"
-      "What the words mean: mrrope help words. Parameters of methods: mrrope help parameters.\n"
-      "Exit codes: 0 done, 1 failed, 2 usage, 3 unsupported model, 4 corrupt input,\n"
-      "  5 out of memory, 6 goal not met, 130 interrupted.");
+  set_footers(app);
 
   try {
     if (const std::string list = preset_list(arguments); !list.empty()) {
@@ -325,10 +299,8 @@ fs::path project_files() {
                 "unset it, or set it to the folder of the mrrope sources");
   }
   const fs::path bin = executable_folder();
-  if (bin.empty()) {
-    throw Error(ErrorKind::failed, "the system does not tell where the running command is",
-                "set MRROPE_HOME to the folder with models/ and data/");
-  }
+  throw_if(bin.empty(), ErrorKind::failed, "the system does not tell where the running command is",
+           "set MRROPE_HOME to the folder with models/ and data/");
   fs::path home = (bin / MRROPE_SHARE).lexically_normal();
   if (complete(home)) return home;
   throw Error(ErrorKind::failed,

@@ -52,6 +52,8 @@ void add_demo(CLI::App& app);
 // -h shows the daily flags, --help all of them in groups. At most 100 columns.
 enum class Detail { daily, all };
 std::string help_text(const CLI::App& app, Detail detail);
+// What stands below them: examples, for the most part.
+std::string footer_of(const CLI::App& app);
 // mrrope help: all flags of the verb that the words name, what words mean ("words"), or the
 // parameters of methods ("parameters"). Throws Error (usage).
 std::string help_on(const CLI::App& app, const std::vector<std::string>& words);

@@ -2,22 +2,22 @@
 // The texts made from the option table: help, the man page, the reference in Markdown and the shell
 // completions.
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
-#include "mrrope/error.h"
 #include "mrrope/version.h"
 #include "report/page/html_page.h"
 
-// Part of the program: CMake turns cli/completion.bash into a string (mrrope_embed).
+// Files that are part of the program: CMake turns each into a string (mrrope_embed).
 namespace mrrope::embedded {
 extern const char* const completion_bash;
+extern const char* const help_json;  // cli/args/help.json
 }  // namespace mrrope::embedded
 
 namespace mrrope::cli {
@@ -64,30 +64,29 @@ constexpr std::size_t kIndent = 30;
 
 using Names = std::set<std::string>;
 
-// Long names. What is in no group belongs to the task of the verb.
-const std::pair<const char*, Names> kGroups[] = {
-    {"Model",
-     {"model", "hf-repo", "train-ctx", "replace-scaling", "rotary-dim", "rope-freq-base", "vocab",
-      "alias"}},
-    {"Method", {"method", "scale", "ctx", "plan"}},
-    {"Task", {}},
-    {"Output", {"out", "json", "svg", "format", "log-format", "dry-run", "v", "version", "help"}},
-    {"Engine",
-     {"gpu-layers", "threads", "ubatch-size", "cache-type-k", "cache-type-v", "flash-attn",
-      "parallel", "kv-unified", "deterministic", "shard"}},
-    {"Network",
-     {"endpoint", "timeout", "host", "port", "api-key-file", "cors", "queue", "rpc",
-      "slot-save-path"}}};
+struct HelpFile {
+  std::vector<std::pair<std::string, Names>> groups;  // by title; long names of flags
+  Names daily;
+  std::map<std::string, nlohmann::json> flags;              // by verb and name
+  std::map<std::string, std::vector<std::string>> footers;  // lines, by verb
+};
 
-const Names kDaily = {"model",    "hf-repo", "method",      "ctx",       "plan",    "scale",
-                      "prompt",   "predict", "temp",        "system",    "chat",    "session",
-                      "text",     "lengths", "samples",     "documents", "tasks",   "data",
-                      "endpoint", "out",     "json",        "dry-run",   "threads", "gpu-layers",
-                      "host",     "port",    "to",          "prefer",    "budget",  "preset",
-                      "help",     "version", "api-key-file"};
+const HelpFile& help_file() {
+  static const HelpFile file = [] {
+    const auto json = nlohmann::json::parse(embedded::help_json);
+    HelpFile read;
+    json.at("groups").get_to(read.groups);
+    json.at("daily").get_to(read.daily);
+    json.at("flags").get_to(read.flags);
+    json.at("footers").get_to(read.footers);
+    return read;
+  }();
+  return file;
+}
 
-const char* group_of(const CLI::Option& o) {
-  for (const auto& [title, names] : kGroups) {
+// What is in no group belongs to the task of the verb.
+std::string group_of(const CLI::Option& o) {
+  for (const auto& [title, names] : help_file().groups) {
     if (names.count(o.get_single_name())) return title;
   }
   return "Task";
@@ -228,23 +227,37 @@ std::string man_options(const CLI::App& app) {
   return out;
 }
 
-std::string man_verbs(const CLI::App& app) {
-  std::string out;
-  for (const CLI::App* verb : verbs(app)) {
-    out += cat(".SH MRROPE ", troff(verb_words(*verb)), "\n", troff(verb->get_description()), ".\n",
-               man_options(*verb));
-    if (!verb->get_footer().empty()) out += cat(".PP\n.nf\n", troff(verb->get_footer()), "\n.fi\n");
-    out += man_verbs(*verb);
+// The flags and examples of a verb, then those of the verbs below it.
+std::string man_verb(const CLI::App& verb) {
+  std::string out = man_options(verb);
+  if (!verb.get_footer().empty()) out += cat(".PP\n.nf\n", troff(verb.get_footer()), "\n.fi\n");
+  for (const CLI::App* below : verbs(verb)) {
+    out += cat(".SH MRROPE ", troff(verb_words(*below)), "\n", troff(below->get_description()),
+               ".\n", man_verb(*below));
   }
   return out;
 }
 
+// mrrope.1, which names the verbs, or the page of a verb: mrrope-eval.1.
 std::string man(const CLI::App& app) {
-  return cat(".TH MRROPE 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n",
-             ".SH NAME\nmrrope \\- ", troff(app.get_description()), "\n",
-             ".SH SYNOPSIS\n\\fBmrrope\\fR \\fIVERB\\fR [\\fIOPTIONS\\fR]\n", ".SH OPTIONS\n",
-             man_options(app), man_verbs(app), ".SH NOTES\n.nf\n", troff(app.get_footer()),
-             "\n.fi\n");
+  const bool main = app.get_parent() == nullptr;
+  std::string name = path_of(app);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  std::string upper = name;
+  std::transform(upper.begin(), upper.end(), upper.begin(),
+                 [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+  std::string out =
+      cat(".TH ", upper, " 1 \"\" \"mrrope ", version(), "\" \"User Commands\"\n.SH NAME\n",
+          troff(name), " \\- ", troff(app.get_description()), "\n.SH SYNOPSIS\n\\fB",
+          troff(path_of(app)), "\\fR ", verbs(app).empty() ? "" : "\\fIVERB\\fR ",
+          "[\\fIOPTIONS\\fR]\n.SH OPTIONS\n");
+  if (!main) return out + man_verb(app) + ".SH SEE ALSO\n\\fBmrrope\\fR(1)\n";
+  out += man_options(app) + ".SH VERBS\n";
+  for (const CLI::App* verb : verbs(app)) {
+    out += cat(".TP\n\\fBmrrope\\-", verb->get_name(), "\\fR(1)\n", troff(verb->get_description()),
+               "\n");
+  }
+  return cat(out, ".SH NOTES\n.nf\n", troff(app.get_footer()), "\n.fi\n");
 }
 
 // ---- Markdown ---------------------------------------------------------------------------------
@@ -270,7 +283,7 @@ std::string markdown(const CLI::App& app, const std::string& path, const std::st
   if (!app.get_footer().empty()) out += cat("\n```text\n", app.get_footer(), "\n```\n");
   out += "\n";
   for (const CLI::App* verb : verbs(app)) {
-    out += markdown(*verb, cat(path, " ", verb->get_name()), path == "mrrope" ? "#" : "##");
+    out += markdown(*verb, cat(path, " ", verb->get_name()), path == "mrrope" ? "##" : "###");
   }
   return out;
 }
@@ -408,6 +421,35 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   return names;
 }
 
+CLI::Option* with_words(const CLI::App& verb, CLI::Option* option) {
+  const auto& rows = help_file().flags;
+  const std::string name = "--" + option->get_single_name();
+  const CLI::App* owner = &verb;  // the verb with a row for it, or those above it
+  while (owner->get_parent() != nullptr && !rows.count(cat(verb_words(*owner), " ", name))) {
+    owner = owner->get_parent();
+  }
+  const std::string words = verb_words(*owner);
+  const nlohmann::json& row = rows.at(words.empty() ? name : cat(words, " ", name));
+  const std::string type = row.value("type", "");
+  option->description(row.at("help"));
+  if (!type.empty()) option->type_name(type);
+  if (option->get_items_expected_max() > 1) {
+    // Each value is a flag of its own, or all are one list.
+    type.ends_with(",...") ? option->delimiter(',') : option->take_all();
+  }
+  if (row.value("default", false)) option->capture_default_str();
+  if (row.contains("least")) option->check(CLI::Range(row["least"].get<int>(), kMostCounted));
+  if (row.contains("among")) {
+    option->check(CLI::IsMember(row["among"].get<std::vector<std::string>>()));
+  }
+  return option;
+}
+
+std::string footer_of(const CLI::App& app) {
+  const auto lines = help_file().footers.find(verb_words(app));
+  return lines == help_file().footers.end() ? "" : joined(lines->second, "\n");
+}
+
 std::string help_text(const CLI::App& app, Detail detail) {
   std::string out = app.get_description() + "\n\n" + usage(app);
   const std::vector<const CLI::App*> below = verbs(app);
@@ -415,11 +457,11 @@ std::string help_text(const CLI::App& app, Detail detail) {
   for (const CLI::App* verb : below) out += row(verb->get_name(), verb->get_description());
   bool hidden = false;
   std::string daily;
-  for (const auto& [title, names] : kGroups) {
+  for (const auto& [title, names] : help_file().groups) {
     std::string rows;
     for (const CLI::Option* o : app.get_options()) {
-      if (o->get_group().empty() || group_of(*o) != std::string(title)) continue;
-      if (detail == Detail::daily && !kDaily.count(o->get_single_name())) {
+      if (o->get_group().empty() || group_of(*o) != title) continue;
+      if (detail == Detail::daily && !help_file().daily.count(o->get_single_name())) {
         hidden = true;
         continue;
       }
@@ -475,8 +517,8 @@ std::string generate(const CLI::App& app, const std::string& what) {
   if (what == "bash") return bash(app);
   if (what == "zsh") return zsh(app);
   if (what == "fish") return "# fish completion for mrrope\n" + fish_verb(app, "");
-  if (what == "markdown") return markdown(app, "mrrope", "#");
-  return man(app);
+  if (what == "markdown") return markdown(app, "mrrope", "##");
+  return man(what == "man" ? app : verb_of(app, {what.substr(what.find('-') + 1)}));
 }
 
 }  // namespace mrrope::cli

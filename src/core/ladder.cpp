@@ -79,7 +79,11 @@ struct LadderMaker {
     ladder.extension_.parameters = given;
     Parameters& own = ladder.extension_.parameters;  // those of a static plan
     own.rung_step = own.headroom = own.near = own.near_step = own.sharpen = std::nullopt;
-    ladder.rung_step_ = given.rung_step.value_or(has_near_part ? kFarRungStep : kRungStep);
+    const bool one_plan = method_row(method.name).reach == Reach::file;
+    ladder.rung_step_ =
+        given.rung_step.value_or(has_near_part ? kFarRungStep
+                                 : one_plan    ? std::max(2.0, double(longest) / double(window))
+                                               : kRungStep);
     ladder.headroom_ = given.headroom.value_or(has_near_part ? kFarHeadroom : 1);
     ladder.sharpen_ = given.sharpen.value_or(has_near_part ? kFarSharpen : 0);
     if (!has_near_part) return;
@@ -178,6 +182,7 @@ struct LadderMaker {
              cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
     }
     ladder.rungs_.push_back({window, make_plan(geometry, {})});
+    if (reach == Reach::file) make_plan(geometry, ladder.extension_);  // refused at any length
     if (ladder.near_) {
       check_near();
       ladder.has_single_factor_ = has_one_factor(far_plan(longest));

@@ -124,6 +124,29 @@ std::vector<double> custom(const Request& r) {
   return f;
 }
 
+// The list that LongRoPE's files hold for texts beyond the window; inside it the other one is part
+// of the geometry. Their temperature is the same on both sides, in transformers and in llama.cpp.
+std::vector<double> vendor(const Request& r) {
+  const Geometry& g = r.geometry;
+  if (g.long_length <= g.train_length) {
+    refuse(cat("vendor needs a model file with two lists of factors (LongRoPE: Phi-3, Phi-4) and "
+               "the window of the first; this one has no list for texts beyond its window of ",
+               g.train_length, " tokens"),
+           "give --method auto, or elastic:pro");
+  }
+  std::vector<double> f = constant(r, 1);
+  if (r.scale <= 1) return f;
+  if (!long_list_reaches(g, r.scale)) {
+    refuse(cat("the model's own long list was made for ", g.long_length, " tokens, not for ",
+               significant(r.scale * double(g.train_length), 9)),
+           cat("give --ctx ", g.long_length, " or less, or --method far:pi"));
+  }
+  for (std::size_t i = 0; i < f.size(); ++i) {
+    f[i] = g.long_factor[i] / (g.trained_factor.empty() ? 1 : g.trained_factor[i]);
+  }
+  return f;
+}
+
 // LongRoPE's temperature.
 double longrope_temperature(const Request& r) {
   if (r.scale <= 1) return 1;
@@ -145,6 +168,7 @@ constexpr Method kMethods[] = {
   {{"yarn-rotations", "YaRN, ramp over turns",       0.1, true,  false, false, ""},      Reach::scale,     "",         32, false, kNotInFamily, by_rotations},
   {{"llama3",         "Llama 3.1's rule",            0,   true,  false, false, ""},      Reach::scale,     "llama3",   4,  false, kNotInFamily, by_rotations},
   {{"longrope",       "LongRoPE, list given",        0,   false, false, true,  ""},      Reach::scale,     "longrope", 32, false, kNotInFamily, given_factors, longrope_temperature},
+  {{"vendor",         "the file's own long list",    0,   false, false, false, ""},      Reach::file,      "",         32, false, kNotInFamily, vendor},
   {{"regressive",     "arithmetic regressive",       0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  kNotInFamily, regressive},
   {{"uni",            "MrRoPE-Uni",                  0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  0,            uni},
   {{"pro",            "MrRoPE-Pro",                  0.1, true,  true,  false, ""},      Reach::scale,     "",         32, true,  1,            pro},
@@ -196,6 +220,10 @@ const Method* method_of_rule(std::string_view native) {
   return nullptr;
 }
 
+bool long_list_reaches(const Geometry& g, double scale) {
+  return scale > 1 && scale * double(g.train_length) < double(g.long_length) + 0.5;
+}
+
 bool has_far_form(std::string_view method) {
   const Method& row = method_row(method);
   return row.reach == Reach::scale && !row.info.takes_lists;
@@ -237,8 +265,9 @@ MethodSpec resolve_auto(const Geometry& geometry, MethodSpec method, std::int64_
   if (!is_auto(method.name)) return method;
   const double windows = ctx > 0 ? double(ctx) / double(geometry.train_length) : scale.value_or(0);
   const bool inside = windows > 0 && windows <= 1;
-  method.name = inside ? "none" : "pi";
-  method.growth = inside ? Growth::none : Growth::far;
+  const bool own = long_list_reaches(geometry, windows) && method.parameters == Parameters{};
+  method.name = inside ? "none" : own ? "vendor" : "pi";
+  method.growth = inside ? Growth::none : own ? Growth::elastic : Growth::far;
   if (inside) method.parameters = {};  // there is nothing to extend
   return method;
 }
@@ -255,6 +284,7 @@ void check_reach(const MethodSpec& method, std::int64_t ctx, std::optional<doubl
 }
 
 std::string static_method(const Geometry& geometry, double scale) {
+  if (long_list_reaches(geometry, scale)) return "vendor";
   try {
     make_plan(geometry, {.method = "pro", .scale = scale});
   } catch (const Error&) {

@@ -34,6 +34,7 @@ enum class Reach {
   scale,      // S
   length,     // the length in use; S is a factor of its own, 1 if not given
   numbers,    // the given list; S may be given for the temperature
+  file,       // the model's own long list, wherever S is above 1
 };
 
 struct Method {
@@ -60,6 +61,9 @@ const Method& method_row(std::string_view name);
 
 // The method that computes what a file declares under this rule, or nullptr.
 const Method* method_of_rule(std::string_view native);
+
+// Whether the model's own long list is for this scale: above 1, as far as it was made for.
+bool long_list_reaches(const Geometry& geometry, double scale);
 
 // Whether the factors of a method follow from a scale, as those of far keys must.
 bool has_far_form(std::string_view method);
@@ -109,15 +113,16 @@ inline constexpr double kRungStep = 1.19;
 // Each place of the border is a rung with a plan of its own.
 inline constexpr std::int64_t kMaxBorders = 4096;
 
-// What far:NAME does where a parameter is not given, at every length. docs/defaults.md has the
+// What far:NAME does where a parameter is not given, at every length. docs/design/growing-contexts.md has the
 // evidence.
 inline constexpr double kFarRungStep = 1.42;  // a little more than the root of 2
 inline constexpr double kFarHeadroom = 1.25;
 inline constexpr double kFarSharpen = 0.7;
 NearPart default_near_part(std::int64_t window, std::int64_t longest);
 
-// `auto` is a function of the geometry and the length alone: none inside the window, far:pi beyond
-// it. Other methods come back unchanged.
+// `auto` is a function of the geometry and the length alone: none inside the window, beyond it
+// elastic:vendor as far as a list of the model's own reaches, else far:pi, as for an auto with
+// parameters. Other methods come back unchanged.
 MethodSpec resolve_auto(const Geometry& geometry, MethodSpec method, std::int64_t ctx,
                         std::optional<double> scale = std::nullopt);
 
@@ -125,8 +130,8 @@ MethodSpec resolve_auto(const Geometry& geometry, MethodSpec method, std::int64_
 // follow the length use both.
 void check_reach(const MethodSpec& method, std::int64_t ctx, std::optional<double> scale);
 
-// The static method that takes the place of `auto` where a context cannot grow: pro, and ntk for a
-// geometry that pro cannot extend.
+// The static method that takes the place of `auto` where a context cannot grow: vendor where the
+// model has a list of its own, else pro, and ntk for a geometry that pro cannot extend.
 std::string static_method(const Geometry& geometry, double scale);
 
 // elastic:pro with one rung beyond the window, for the whole length: the unmodified model, then

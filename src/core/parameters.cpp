@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "core/methods.h"
 
 namespace mrrope {
@@ -76,9 +75,8 @@ const ParameterInfo& parameter(std::string_view name) {
 void check_value(const ParameterInfo& p, double value) {
   const bool whole = p.unit == Unit::pair || (p.unit == Unit::tokens && value >= 1);
   if (value >= p.min && value <= p.max && (!whole || value == std::floor(value))) return;
-  if (value > p.max && p.max == kMaxTokens) {
-    refuse(cat(p.name, " ", value, " is too large"), std::string(p.hint));
-  }
+  refuse_if(value > p.max && p.max == kMaxTokens, cat(p.name, " ", value, " is too large"),
+            std::string(p.hint));
   std::string range = whole ? "a whole number" : "a number";
   if (p.min == kPositive) {
     range += " above 0";
@@ -97,19 +95,16 @@ double parse_value(const ParameterInfo& p, const std::string& text) {
       if (const auto parts = parse_double(text.substr(2)); parts && *parts > 1) value = 1 / *parts;
     }
   }
-  if (!value) {
-    refuse(cat("'", text, "' is not a value of ", p.name),
-           p.unit == Unit::tokens ? "write tokens as 1024 or 1k, or L/32 for a part of the window"
-                                  : "write a number, e.g. 1.5");
-  }
+  refuse_if(!value, cat("'", text, "' is not a value of ", p.name),
+            p.unit == Unit::tokens ? "write tokens as 1024 or 1k, or L/32 for a part of the window"
+                                   : "write a number, e.g. 1.5");
   check_value(p, *value);
   return *value;
 }
 
 std::vector<double> parse_list(const ParameterInfo& p, std::string_view text) {
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') {
-    refuse(cat("'", text, "' is not a list for ", p.name), cat("write ", p.name, "=[1,1.5,2]"));
-  }
+  refuse_if(text.size() < 2 || text.front() != '[' || text.back() != ']',
+            cat("'", text, "' is not a list for ", p.name), cat("write ", p.name, "=[1,1.5,2]"));
   std::vector<double> out;
   for (const std::string& entry : split_list(text.substr(1, text.size() - 2))) {
     const auto value = parse_double(entry);
@@ -135,9 +130,8 @@ std::vector<Assignment> parse_assignments(std::string_view inside, std::string_v
   if (trimmed(inside).empty()) return out;
   for (const std::string& word : split_list(inside)) {
     const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) {
-      refuse(cat("'", word, "' in ", all, " is not parameter=value"), "write pro(low=5,high=40)");
-    }
+    refuse_if(equals == std::string::npos, cat("'", word, "' in ", all, " is not parameter=value"),
+              "write pro(low=5,high=40)");
     const ParameterInfo& p = parameter(trimmed(word.substr(0, equals)));
     for (const Assignment& before : out) {
       if (before.first == &p) refuse(cat(p.name, " is given twice in ", all), "give it once");
@@ -158,10 +152,9 @@ std::vector<std::string> values_of(const Assignment& a) {
   const double last = parse_value(p, text.substr(dots + 2, slash - dots - 2));
   const double step =
       slash == std::string::npos ? 1 : parse_double(text.substr(slash + 1)).value_or(std::nan(""));
-  if (!(step > 0) || last < first || (last - first) / step >= kMaxMethods) {
-    refuse(cat("'", text, "' is not a range of ", p.name),
-           cat("write ", p.name, "=5..15, or 5..15/2 with a step"));
-  }
+  refuse_if(!(step > 0) || last < first || (last - first) / step >= kMaxMethods,
+            cat("'", text, "' is not a range of ", p.name),
+            cat("write ", p.name, "=5..15, or 5..15/2 with a step"));
   std::vector<std::string> out;
   for (int i = 0; first + i * step <= last; ++i) out.push_back(number(first + i * step));
   return out;
@@ -181,16 +174,15 @@ void expand(std::string_view text, std::vector<MethodSpec>& out) {
   std::vector<MethodSpec> made = {parse_name(trimmed(std::string(text.substr(0, open))))};
   bool ranges = false;
   if (open != std::string_view::npos) {
-    if (text.back() != ')') {
-      refuse(cat("'", text, "' has no ')' at its end"), "write pro(low=5,high=40)");
-    }
+    refuse_if(text.back() != ')', cat("'", text, "' has no ')' at its end"),
+              "write pro(low=5,high=40)");
     for (const Assignment& a :
          parse_assignments(text.substr(open + 1, text.size() - open - 2), text)) {
       const std::vector<std::string> values = values_of(a);
       ranges |= values.size() > 1;
-      if (double(made.size() * values.size()) > kMaxMethods) {
-        refuse(cat(text, " stands for more than ", kMaxMethods, " methods"), "give smaller ranges");
-      }
+      refuse_if(double(made.size() * values.size()) > kMaxMethods,
+                cat(text, " stands for more than ", kMaxMethods, " methods"),
+                "give smaller ranges");
       std::vector<MethodSpec> next;
       for (const MethodSpec& spec : made) {
         for (const std::string& value : values) {
@@ -229,20 +221,17 @@ std::vector<MethodSpec> parse_methods(std::string_view text) {
   for (const std::string& word : split_list(text)) {
     const std::size_t before = out.size();
     expand(word, out);
-    if (out.size() == before) {
-      refuse(cat("no low is below a high in ", word),
-             "give smaller values of low, or larger ones of high");
-    }
+    refuse_if(out.size() == before, cat("no low is below a high in ", word),
+              "give smaller values of low, or larger ones of high");
   }
   return out;
 }
 
 MethodSpec parse_method(std::string_view text) {
   std::vector<MethodSpec> all = parse_methods(text);
-  if (all.size() != 1) {
-    refuse(cat("'", text, "' stands for ", all.size(), " methods where one is wanted"),
-           "give one method, e.g. pro");
-  }
+  refuse_if(all.size() != 1,
+            cat("'", text, "' stands for ", all.size(), " methods where one is wanted"),
+            "give one method, e.g. pro");
   return all.front();
 }
 

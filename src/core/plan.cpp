@@ -61,6 +61,20 @@ constexpr int kMaxRotaryDim = 65536;
 constexpr double kMaxBase = 1e38;
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 40;
 
+void check_own_list(const Geometry& g, const char* name, const std::vector<double>& list) {
+  if (!list.empty() && list.size() != std::size_t(g.rotary_dim / 2)) {
+    refuse(cat("the model's own ", name, " list has ", list.size(), " entries, but ",
+               g.rotary_dim / 2, " pairs rotate"),
+           "give one factor per pair");
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (!(list[i] > 0) || !std::isfinite(list[i])) {
+      refuse(cat("the model's own ", name, " of pair ", i, " is ", list[i]),
+             "factors are positive numbers");
+    }
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const Geometry& geometry, const Extension& extension) {
@@ -157,16 +171,12 @@ void validate(const Geometry& g) {
     refuse(cat("trained window ", g.train_length, " is not between 1 and 2^40 tokens"),
            "give the length the model was trained for, e.g. --train-ctx 4096");
   }
-  if (!g.trained_factor.empty() && g.trained_factor.size() != std::size_t(g.rotary_dim / 2)) {
-    refuse(cat("the model's own factor list has ", g.trained_factor.size(), " entries, but ",
-               g.rotary_dim / 2, " pairs rotate"),
-           "give one factor per pair");
-  }
-  for (std::size_t i = 0; i < g.trained_factor.size(); ++i) {
-    const double f = g.trained_factor[i];
-    if (!(f > 0) || !std::isfinite(f)) {
-      refuse(cat("the model's own factor of pair ", i, " is ", f), "factors are positive numbers");
-    }
+  check_own_list(g, "factor", g.trained_factor);
+  check_own_list(g, "long factor", g.long_factor);
+  if (g.long_length < 0 || g.long_length > kMaxLength ||
+      (g.long_length == 0) != g.long_factor.empty()) {
+    refuse(cat("the model's own long factors reach ", g.long_length, " tokens"),
+           "give long_factor and long_length, its tokens, or neither");
   }
   if (!(g.trained_attention_scale > 0) || !std::isfinite(g.trained_attention_scale)) {
     refuse(cat("the model's own attention scale is ", g.trained_attention_scale),

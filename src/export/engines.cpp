@@ -7,7 +7,6 @@
 #include "core/methods.h"
 #include "export/export.h"
 #include "formats/facts.h"
-#include "mrrope/error.h"
 
 namespace mrrope::exporting {
 namespace {
@@ -16,6 +15,7 @@ using nlohmann::ordered_json;
 
 // Nothing changes, and the model reaches that far.
 bool is_plain(const EngineQuestion& q) {
+  if (method_row(q.plan.extension().method).reach == Reach::file) return true;
   return is_identity(q.plan) && q.length <= q.model.geometry.train_length;
 }
 
@@ -180,8 +180,7 @@ std::string override_obstacle(const EngineQuestion& q) {
   if (has_windows_apart(q.model)) return "its sliding-window layers keep a rotation of their own";
   if (q.gguf) return {};
   const std::filesystem::path file = hf_folder(q.model) / "config.json";
-  std::error_code ignored;
-  if (!std::filesystem::exists(file, ignored)) return {};
+  if (!path_exists(file)) return {};
   const nlohmann::json config = read_json(file);
   for (const char* name : kTextParts) {
     if (config.contains(name)) return cat("its rotation is declared in ", name);

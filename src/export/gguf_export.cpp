@@ -8,7 +8,6 @@
 #include "core/methods.h"
 #include "export/export.h"
 #include "formats/facts.h"
-#include "mrrope/error.h"
 
 namespace mrrope::exporting {
 
@@ -429,8 +428,7 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   }
   for (const GgufFileOut& file : out.files) {
     for (const GgufPart& part : gguf.parts) {
-      std::error_code ignored;
-      refuse_if(std::filesystem::equivalent(file.path, part.path, ignored),
+      refuse_if(same_file(file.path, part.path),
                 cat(shown(file.path.string()), " is the input itself"),
                 "give another name with -o: inputs are never changed");
     }
@@ -481,11 +479,9 @@ void check_relabel(const Gguf& gguf, const Model& model, const Architecture& fro
       const std::uint64_t rows = rows_of(tensor.dims);
       const std::uint64_t heads = rotated_heads(tensor.name, rows, model);
       const auto head = std::uint64_t(model.key_length);
-      if (rows == 0 || rows % head != 0 || heads * head > rows) {
-        corrupt(part.name(),
-                cat("tensor ", shown(tensor.name), " has ", tensor.dims.size(), " dimensions and ",
-                    rows, " rows, not whole heads of ", head, " rows"));
-      }
+      corrupt_if(rows == 0 || rows % head != 0 || heads * head > rows, part.name(),
+                 cat("tensor ", shown(tensor.name), " has ", tensor.dims.size(), " dimensions and ",
+                     rows, " rows, not whole heads of ", head, " rows"));
       cannot_relabel_if(
           is_fused(tensor.name) && rows != (heads + std::uint64_t(model.kv_heads)) * head, from,
           cat("has a tensor ", shown(tensor.name), " of ", rows, " rows"));

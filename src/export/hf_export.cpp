@@ -8,7 +8,6 @@
 #include "core/methods.h"
 #include "export/export.h"
 #include "formats/facts.h"
-#include "mrrope/error.h"
 
 namespace mrrope::exporting {
 
@@ -119,8 +118,7 @@ void check_weights(const fs::path& from, const std::vector<fs::path>& files) {
   });
   if (any) return;
   std::string missing = "model.safetensors";
-  std::error_code ignored;
-  if (const fs::path index = from / "model.safetensors.index.json"; fs::exists(index, ignored)) {
+  if (const fs::path index = from / "model.safetensors.index.json"; path_exists(index)) {
     const std::vector<std::string> names = read_safetensors_index(Source::open(index));
     if (!names.empty()) missing = names.front();
     if (names.size() > 1) missing += cat(" and ", names.size() - 1, " more");
@@ -142,7 +140,7 @@ bool is_inside(fs::path inner, const fs::path& outer) {
   inner = fs::weakly_canonical(inner, error);
   if (error) return false;
   for (;;) {
-    if (fs::equivalent(inner, outer, error)) return true;
+    if (same_file(inner, outer)) return true;
     if (!inner.has_relative_path()) return false;
     inner = inner.parent_path();
   }
@@ -154,8 +152,7 @@ void check_inputs_apart(const fs::path& from, const fs::path& out,
     refuse_if(wrong, cat(shown(out.string()), " ", why),
               "give another folder with -o: inputs are never changed");
   };
-  std::error_code error;
-  check(fs::equivalent(from, out, error), "is the input itself");
+  check(same_file(from, out), "is the input itself");
   check(is_inside(from, out), "contains the input");
   check(is_inside(out, from), "is inside the input folder");
   for (const fs::path& file : files) {
@@ -219,7 +216,7 @@ void write_folder(const fs::path& from, const fs::path& to, const ordered_json& 
     record["files"][name] = "written";
   };
   write("config.json", config);
-  if (fs::exists(from / "tokenizer_config.json", error)) {
+  if (path_exists(from / "tokenizer_config.json")) {
     ordered_json tokenizer = read_ordered(from / "tokenizer_config.json");
     if (tokenizer.is_object()) tokenizer["model_max_length"] = options.length;
     write("tokenizer_config.json", tokenizer);
@@ -329,13 +326,11 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
                              const HfOptions& options) {
   ordered_json out = config;
   ordered_json& text = text_part(out);
-  if (text.contains("rope_ratio") || text.contains("attn_config")) {
-    throw Error(ErrorKind::unsupported,
-                cat(shown(model.path.string()), ": declares its rotation in ",
-                    text.contains("rope_ratio") ? "rope_ratio" : "attn_config",
-                    ", which only the model's own code reads, so it would ignore the plan"),
-                "convert the model to GGUF and export that");
-  }
+  throw_if(text.contains("rope_ratio") || text.contains("attn_config"), ErrorKind::unsupported,
+           cat(shown(model.path.string()), ": declares its rotation in ",
+               text.contains("rope_ratio") ? "rope_ratio" : "attn_config",
+               ", which only the model's own code reads, so it would ignore the plan"),
+           "convert the model to GGUF and export that");
   const ordered_json before = rope_of(text);
   const bool per_layer = is_per_layer(before);
   const ordered_json model_keys =
@@ -394,8 +389,7 @@ std::string hf_caveat(const ordered_json& config, const Model& model, Dialect di
 }
 
 fs::path hf_folder(const Model& model) {
-  std::error_code error;
-  return fs::is_directory(model.path, error) ? model.path : folder_of(model.path);
+  return folder_exists(model.path) ? model.path : folder_of(model.path);
 }
 
 std::uint64_t bytes_to_copy(const Model& model, const HfOptions& options) {

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "core/methods.h"
 #include "export/export.h"
-#include "mrrope/error.h"
 
 namespace mrrope::exporting {
 namespace {
@@ -77,12 +76,10 @@ std::vector<std::int64_t> original_lengths(const Geometry& g) {
 
 YarnFit fit_yarn(const Plan& plan) {
   const Geometry& g = plan.geometry();
-  if (g.rotary_dim > kMostElements) {
-    throw Error(ErrorKind::unsupported,
-                cat("YaRN keys cannot be fitted to ", g.rotary_dim,
-                    " rotated elements, only up to ", kMostElements),
-                "check the file with mrrope inspect: heads of models have 512 at most");
-  }
+  throw_if(g.rotary_dim > kMostElements, ErrorKind::unsupported,
+           cat("YaRN keys cannot be fitted to ", g.rotary_dim, " rotated elements, only up to ",
+               kMostElements),
+           "check the file with mrrope inspect: heads of models have 512 at most");
   const std::vector<double>& wanted = plan.factor();
   const double most = 4 * *std::max_element(wanted.begin(), wanted.end());
   YarnFit best;

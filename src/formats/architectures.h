@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one table of architectures: what a model's keys do not say about its positions, and what
-// llama.cpp does with per-pair factors. Facts of llama.cpp 0.5.0.
+// The one table of architectures (architectures.json): what a model's keys do not say about its
+// positions, and what llama.cpp does with per-pair factors. Facts of llama.cpp 0.5.0.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -95,8 +96,8 @@ enum class Trait : unsigned {
 constexpr Trait operator|(Trait a, Trait b) { return Trait(unsigned(a) | unsigned(b)); }
 
 struct Architecture {
-  std::string_view name;         // general.architecture of a GGUF
-  std::string_view huggingface;  // transformers' model_type names, separated by spaces
+  std::string name;         // general.architecture of a GGUF
+  std::string huggingface;  // transformers' model_type names, separated by spaces
   // In a GGUF; with M-RoPE sections in force it is always halves, see gguf_pairing().
   Pairing pairing = Pairing::halves;
   Pairing huggingface_pairing = Pairing::halves;  // converters reorder the weights of some
@@ -105,10 +106,12 @@ struct Architecture {
   FactorSupport factors = FactorSupport::refused;
   LayerRule layers = {};
   Trait traits = Trait::none;
-  std::string_view unsupported = {};  // why no plan can be applied; empty where one can
-  int rotary_divisor = 1;             // rope.dimension_count is this many times what is rotated
+  // Why no plan can be applied, the end of "architecture NAME cannot be extended: "; empty where
+  // one can.
+  std::string unsupported = {};
+  int rotary_divisor = 1;  // rope.dimension_count is this many times what is rotated
 
-  constexpr bool has(Trait trait) const { return (unsigned(traits) & unsigned(trait)) != 0; }
+  bool has(Trait trait) const { return (unsigned(traits) & unsigned(trait)) != 0; }
 };
 
 std::span<const Architecture> architectures();

@@ -15,8 +15,6 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -37,6 +35,9 @@ class JsonKeys {
 
   [[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) const {
     throw Error(kind_, cat(where_, ": ", message), hint.empty() ? hint_ : hint);
+  }
+  void refuse_if(bool wrong, const std::string& message, const std::string& hint = {}) const {
+    if (wrong) refuse(message, hint);
   }
 
   const json* find(Names names, std::string* found = nullptr) const {

@@ -15,9 +15,9 @@
 //                  long input leaves context_length at the original window. Unmodified the model
 //                  runs with it, so it counts as trained. llama.cpp always truncates the ramp.
 //   longrope       the short list inside the original window, which is all that a plan starts from;
-//                  the long list is kept as well. Both engines apply the attention scale on
-//                  either side of the switch. Two equal lists never switch: one list, the declared
-//                  window.
+//                  the long list is kept as well. transformers switches by the length of the text,
+//                  llama.cpp by that of the context; both apply the same attention scale on either
+//                  side. Two equal lists never switch: one list, the declared window.
 //   proportional   (transformers; GGUF as rope_freqs of 1 and 1e30) the later pairs never turn. It
 //                  is part of the design, not an extension, and stays if scaling is replaced.
 //   dynamic        changes nothing inside the window: plain RoPE, not trained. With an `alpha`
@@ -37,7 +37,6 @@
 #include "core/methods.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "mrrope/error.h"
 #include "mrrope/plan.h"
 
 namespace mrrope {
@@ -57,7 +56,7 @@ Model read_huggingface(const fs::path& folder, const fs::path& config, bool repl
 Model read_folder(const fs::path& folder, bool replace_scaling) {
   const fs::path config = folder / "config.json";
   std::error_code error;
-  if (fs::exists(config, error)) return read_huggingface(folder, config, replace_scaling);
+  if (path_exists(config)) return read_huggingface(folder, config, replace_scaling);
   std::string found;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
     if (entry.path().extension() == ".gguf" && (found.empty() || entry.path().string() < found)) {
@@ -158,13 +157,12 @@ std::int64_t original_window(const Facts& facts) {
     return facts.context_length;
   }
   if (scaling.original_length > 0) return scaling.original_length;
-  if (scaling.type == "rope_freqs") {
-    refuse(cat(facts.where,
-               ": the file holds the vendor's factors but not the window they "
-               "started from, so its scaling cannot be replaced"),
-           cat("give the bare numbers instead: --rotary-dim ", facts.model.geometry.rotary_dim,
-               " --rope-freq-base ", facts.model.geometry.base, " --train-ctx LENGTH"));
-  }
+  refuse_if(scaling.type == "rope_freqs",
+            cat(facts.where,
+                ": the file holds the vendor's factors but not the window they "
+                "started from, so its scaling cannot be replaced"),
+            cat("give the bare numbers instead: --rotary-dim ", facts.model.geometry.rotary_dim,
+                " --rope-freq-base ", facts.model.geometry.base, " --train-ctx LENGTH"));
   if (scaling.type == "linear") {
     return std::max<std::int64_t>(1, std::llround(double(facts.context_length) / scaling.factor));
   }
@@ -204,9 +202,8 @@ std::vector<double> declared_factors(const Facts& facts, std::int64_t& window) {
 }  // namespace
 
 Model read_model(const fs::path& path, bool replace_scaling) {
-  std::error_code error;
   Model model;
-  if (fs::is_directory(path, error)) {
+  if (folder_exists(path)) {
     model = read_folder(path, replace_scaling);
   } else if (path.filename() == "config.json") {
     model = read_huggingface(folder_of(path), path, replace_scaling);
@@ -230,22 +227,22 @@ Model read_model(const fs::path& path, bool replace_scaling) {
 
 const Architecture& supported(const Architecture* found, const std::string& where, const char* kind,
                               const std::string& name) {
-  if (!found) {
-    throw Error(ErrorKind::unsupported,
-                cat(where, ": the ", kind, " ", shown(name), " is not known"),
-                "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
-  }
-  if (!found->unsupported.empty()) {
-    throw Error(
-        ErrorKind::unsupported,
-        cat(where, ": architecture ", found->name, " cannot be extended: ", found->unsupported),
-        "only models that turn queries and keys (RoPE) can be extended");
-  }
+  throw_if(!found, ErrorKind::unsupported,
+           cat(where, ": the ", kind, " ", shown(name), " is not known"),
+           "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
+  throw_if(!found->unsupported.empty(), ErrorKind::unsupported,
+           cat(where, ": architecture ", found->name, " cannot be extended: ", found->unsupported),
+           "only models that turn queries and keys (RoPE) can be extended");
   return *found;
 }
 
 void check_made_for(const Geometry& made_for, const Model& model) {
-  if (made_for == model.geometry) return;
+  Geometry known = model.geometry;
+  if (made_for.long_factor.empty()) {  // plan files did not always hold it, and few plans need it
+    known.long_factor.clear();
+    known.long_length = 0;
+  }
+  if (made_for == known) return;
   refuse(cat("the plan was made for ", describe(made_for), "; this model has ",
              describe(model.geometry)),
          "make the plan from this model: mrrope plan MODEL ... (with --replace-scaling on "
@@ -258,11 +255,10 @@ bool has_windows_apart(const Model& model) {
 }
 
 std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {
-  if (tokens < 0 || !(bits_per_element > 0) || bits_per_element > 64) {
-    refuse(cat("a cache of ", tokens, " tokens at ", bits_per_element,
-               " bits per element is not possible"),
-           "give a positive length, and 16 bits for f16 or 8.5 for q8_0");
-  }
+  refuse_if(tokens < 0 || !(bits_per_element > 0) || bits_per_element > 64,
+            cat("a cache of ", tokens, " tokens at ", bits_per_element,
+                " bits per element is not possible"),
+            "give a positive length, and 16 bits for f16 or 8.5 for q8_0");
   // MLA caches one vector per token, whose front serves as the value.
   const double width = model.latent_attention
                            ? double(model.key_length)
@@ -304,10 +300,8 @@ void check_attention_scale(const std::string& where, std::string_view key, doubl
 
 void check_factor_list(const std::string& where, std::string_view key,
                        const std::vector<double>& list, int rotary_dim) {
-  if (list.size() != std::size_t(rotary_dim / 2)) {
-    corrupt(where,
-            cat(key, " has ", list.size(), " entries where ", rotary_dim / 2, " pairs rotate"));
-  }
+  corrupt_if(list.size() != std::size_t(rotary_dim / 2), where,
+             cat(key, " has ", list.size(), " entries where ", rotary_dim / 2, " pairs rotate"));
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (list[i] > 0 && std::isfinite(list[i])) continue;
     wrong_number(where, cat(key, "[", i, "]"), list[i], "a positive number");
@@ -341,6 +335,12 @@ Model finish_model(Facts facts, bool replace_scaling) {
     if (trained.empty()) trained.resize(facts.factors.size(), 1);
     for (std::size_t i = 0; i < facts.factors.size(); ++i) trained[i] *= facts.factors[i];
     geometry.trained_attention_scale = facts.rule.attention_scale;
+    const DeclaredScaling& s = model.scaling;
+    if (s.type == "longrope" && s.long_factor != s.short_factor &&
+        facts.context_length > geometry.train_length) {
+      geometry.long_factor = s.long_factor;
+      geometry.long_length = facts.context_length;
+    }
   }
   const auto is_one = [](double f) { return f == 1; };
   if (std::all_of(trained.begin(), trained.end(), is_one)) trained.clear();

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "core/methods.h"
 #include "formats/json_keys.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -33,6 +32,10 @@ ordered_json geometry_json(const Geometry& g) {
                       {"pairing", to_string(g.pairing)}};
   if (!g.trained_factor.empty()) out["trained_factor"] = g.trained_factor;
   if (g.trained_attention_scale != 1) out["trained_attention_scale"] = g.trained_attention_scale;
+  if (!g.long_factor.empty()) {
+    out["long_factor"] = g.long_factor;
+    out["long_length"] = g.long_length;
+  }
   return out;
 }
 
@@ -67,21 +70,19 @@ void check_numbers(const JsonKeys& in, const Plan& plan) {
     return std::abs(a - b) <= kSameNumber * std::max(std::abs(a), std::abs(b));
   };
   const std::vector<double> factor = in.reals({"factor"});
-  if (factor.size() != plan.factor().size()) {
-    in.refuse(cat("factor has ", factor.size(), " entries where ", plan.factor().size(),
-                  " pairs rotate"));
-  }
+  in.refuse_if(
+      factor.size() != plan.factor().size(),
+      cat("factor has ", factor.size(), " entries where ", plan.factor().size(), " pairs rotate"));
   for (std::size_t i = 0; i < factor.size(); ++i) {
-    if (!same(factor[i], plan.factor()[i])) {
-      in.refuse(cat("factor ", i, " is ", factor[i], ", but its request gives ", plan.factor()[i]),
-                "for numbers of your own use the method custom(factors=[...])");
-    }
+    if (same(factor[i], plan.factor()[i])) continue;
+    in.refuse(cat("factor ", i, " is ", factor[i], ", but its request gives ", plan.factor()[i]),
+              "for numbers of your own use the method custom(factors=[...])");
   }
   const double scale = in.needed_real("attention_scale");
-  if (!same(scale, plan.attention_scale())) {
-    in.refuse(cat("attention_scale is ", scale, ", but its request gives ", plan.attention_scale()),
-              "set the temperature with the parameter attn_coef");
-  }
+  in.refuse_if(
+      !same(scale, plan.attention_scale()),
+      cat("attention_scale is ", scale, ", but its request gives ", plan.attention_scale()),
+      "set the temperature with the parameter attn_coef");
 }
 
 // A request that make_plan() refuses makes the file corrupt, not the command line wrong.
@@ -182,6 +183,8 @@ Geometry geometry_of(const JsonKeys& in) {
   }
   g.trained_factor = in.reals({"trained_factor"});
   g.trained_attention_scale = in.real({"trained_attention_scale"}).value_or(1);
+  g.long_factor = in.reals({"long_factor"});
+  g.long_length = in.integer({"long_length"}, -kMaxLength, kMaxLength).value_or(0);
   return g;
 }
 
@@ -236,9 +239,8 @@ Ladder ladder_from_json(const json& content) {
 
   const json* rungs = in.find({"rungs"});
   const std::vector<Rung> expected = listed_rungs(ladder);
-  if (!rungs || !rungs->is_array() || rungs->size() != expected.size()) {
-    in.refuse(cat("rungs does not hold the ", expected.size(), " rungs of its request"));
-  }
+  in.refuse_if(!rungs || !rungs->is_array() || rungs->size() != expected.size(),
+               cat("rungs does not hold the ", expected.size(), " rungs of its request"));
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const JsonKeys rung = in.item((*rungs)[i], cat("rung ", i + 1));
     const auto check = [&](const char* name, std::int64_t wanted) {

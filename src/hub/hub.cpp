@@ -16,8 +16,6 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope::hub {
 
@@ -152,9 +150,8 @@ fs::path cached(const RepoName& name) {
   const hf_files files = cached_files(name.repo);
   const hf_file* first = chosen(files, name.quant);
   if (first == nullptr) return {};
-  std::error_code error;
   for (const hf_file* part : parts_of(files, *first)) {
-    if (part == nullptr || !fs::exists(part->local_path, error)) return {};
+    if (part == nullptr || !path_exists(part->local_path)) return {};
   }
   return first->local_path;
 }
@@ -208,12 +205,10 @@ fs::path blob_of(const fs::path& store, const fs::path& manifest) {
     if (!text(layer, "mediaType").ends_with("image.model")) continue;
     const std::string digest = text(layer, "digest");
     constexpr std::string_view kKind = "sha256:";
-    if (!digest.starts_with(kKind) || !is_sha256(digest.substr(kKind.size()))) {
-      corrupt(shown(manifest.string()), cat("the digest ", shown(digest), " is not a SHA-256"));
-    }
+    corrupt_if(!digest.starts_with(kKind) || !is_sha256(digest.substr(kKind.size())),
+               shown(manifest.string()), cat("the digest ", shown(digest), " is not a SHA-256"));
     fs::path blob = plain_file_in(store / "blobs", "sha256-" + digest.substr(kKind.size()), {});
-    std::error_code error;
-    if (fs::is_regular_file(blob, error)) return blob;
+    if (file_exists(blob)) return blob;
     throw Error(ErrorKind::failed, cat(shown(blob.string()), " is missing"));
   }
   throw Error(ErrorKind::unsupported, "no GGUF model in it");
@@ -345,7 +340,7 @@ class Watcher : public common_download_callback {
   void on_start(const common_download_progress& p) override {
     if (p.total == 0) fail(cat("the server does not say how long ", file_, " is"), kElsewhere);
     std::error_code error;
-    std::uint64_t have = fs::exists(partial_, error) ? fs::file_size(partial_, error) : 0;
+    std::uint64_t have = path_exists(partial_) ? fs::file_size(partial_, error) : 0;
     if (error) have = 0;
     if (have >= p.total) {  // there is no rest to ask for
       fs::remove(partial_, error);
@@ -394,7 +389,7 @@ std::string sha256_of(const fs::path& path, const std::string& label, const OnBy
 
 void download_file(const hf_file& file, const std::string& token, const OnBytes& on_bytes) {
   std::error_code error;
-  if (fs::exists(file.final_path, error)) return;
+  if (path_exists(file.final_path)) return;
   const std::string name = printable(file.path);
   if (!is_sha256(file.oid)) {
     fail(cat("the server lists no SHA-256 of ", name, " in ", file.repo_id,
@@ -410,7 +405,7 @@ void download_file(const hf_file& file, const std::string& token, const OnBytes&
   options.callback = &watcher;
   const int status = common_download_file_single(file.url, file.local_path, options, true);
   if (status < 200 || status >= 400) {
-    const auto have = fs::exists(partial, error) ? fs::file_size(partial, error) : 0;
+    const auto have = path_exists(partial) ? fs::file_size(partial, error) : 0;
     if (status >= 0 || have == 0) refused(file.repo_id, name, status);
     fail(cat("the download of ", name, " of ", file.repo_id, " ended early, after ",
              bytes_text(double(have))),
@@ -451,16 +446,13 @@ std::vector<LocalModel> local_models() {
 }
 
 fs::path find_model(const std::string& name) {
-  std::error_code error;
-  if (fs::exists(name, error)) return name;
+  if (path_exists(name)) return name;
   const std::vector<LocalModel> models = local_models();
   for (const std::string& wanted : {name, name + ":latest"}) {
     for (const LocalModel& model : models) {
       if (model.name != wanted) continue;
-      if (model.path.empty()) {
-        throw Error(ErrorKind::failed, cat(name, " cannot be used: ", model.problem),
-                    "fetch it again; mrrope models lists the others");
-      }
+      throw_if(model.path.empty(), ErrorKind::failed, cat(name, " cannot be used: ", model.problem),
+               "fetch it again; mrrope models lists the others");
       return model.path;
     }
   }
@@ -479,10 +471,8 @@ fs::path find_model(const std::string& name) {
 
 fs::path download(const std::string& repo_and_quant, const OnBytes& on_bytes) {
   const auto name = parse_repo(repo_and_quant);
-  if (!name) {
-    refuse(cat(shown(repo_and_quant), " is not the name of a repository"),
-           "write -hf USER/REPO or -hf USER/REPO:QUANT, such as :Q4_K_M");
-  }
+  refuse_if(!name, cat(shown(repo_and_quant), " is not the name of a repository"),
+            "write -hf USER/REPO or -hf USER/REPO:QUANT, such as :Q4_K_M");
   common_log_set_verbosity_thold(-1);  // what fails is said below
   if (fs::path path = cached(*name); !path.empty()) return path;
   const std::string token = from_environment("HF_TOKEN");
@@ -502,8 +492,7 @@ fs::path download(const std::string& repo_and_quant, const OnBytes& on_bytes) {
     download_file(*part, token, on_bytes);
     hf_cache::finalize_file(*part);
   }
-  std::error_code error;
-  if (!fs::exists(first->final_path, error)) {
+  if (!path_exists(first->final_path)) {
     fail(cat("cannot write ", first->final_path), "check the rights of the folder");
   }
   return first->final_path;

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "kernels/half.h"
 #include "kernels/rotary_simd.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope {

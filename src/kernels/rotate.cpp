@@ -9,7 +9,6 @@
 
 #include "base/text.h"
 #include "kernels/rotary_simd.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope {

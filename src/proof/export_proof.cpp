@@ -275,12 +275,10 @@ engine::LocalOptions proof_options(const Model& source, std::int64_t tokens) {
   options.type_k = options.type_v = "f32";
   options.flash_attention = "off";
   const engine::MemoryPlan memory = plan_memory(source, options);
-  if (memory.total() > memory.available) {
-    throw Error(ErrorKind::out_of_memory,
-                cat("the proof runs the model, which needs ", bytes_text(double(memory.total())),
-                    "; ", bytes_text(double(memory.available)), " are available"),
-                "add --verify off to write the file without the proof");
-  }
+  throw_if(memory.total() > memory.available, ErrorKind::out_of_memory,
+           cat("the proof runs the model, which needs ", bytes_text(double(memory.total())), "; ",
+               bytes_text(double(memory.available)), " are available"),
+           "add --verify off to write the file without the proof");
   return options;
 }
 

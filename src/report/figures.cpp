@@ -25,18 +25,18 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
 }
 
 // All rows of a group with the name under which a chart shows them: the method's, and with the
-// run's where two runs use the same name.
+// run's where two runs use the same name for the same task.
 struct NamedRow {
   std::string name;
   const eval::ResultRow* row;
 };
 
 std::vector<NamedRow> named_rows(const RunGroup& group) {
-  std::map<std::string, const RunRecord*> first;
+  std::map<std::pair<std::string, std::string>, const RunRecord*> first;
   std::vector<NamedRow> rows;
   for (const RunRecord* run : group.runs) {
     for (const eval::ResultRow& row : run->table.rows) {
-      const auto [at, fresh] = first.emplace(row.method, run);
+      const auto [at, fresh] = first.emplace(std::pair(row.task, row.method), run);
       rows.push_back(
           {at->second == run ? row.method : cat(row.method, " (", run->name, ")"), &row});
     }
@@ -273,10 +273,11 @@ class FigureMaker {
   }
 
   void add(const std::string& section, const std::string& file, const std::string& note,
-           LineChart chart, std::optional<std::size_t> verdict = {}) {
+           LineChart chart, std::optional<std::size_t> verdict = {}, bool main = false) {
     if (!has_content(chart)) return;
     std::string title = chart.title;
-    out_.push_back({section, file_for(file), std::move(title), note, std::move(chart), verdict});
+    out_.push_back(
+        {section, file_for(file), std::move(title), note, std::move(chart), verdict, main});
   }
 
   void lines(const RunGroup& group) {
@@ -314,7 +315,8 @@ class FigureMaker {
                             : cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       const std::string words = best_and_worst(chart, info.higher_is_better) + note;
       add(section_of(group.front().task), cat(group.front().task, "-", metric), words,
-          std::move(chart), std::exchange(verdict, std::nullopt));
+          std::move(chart), std::exchange(verdict, std::nullopt),
+          metric == group.front().table.metric);
     }
   }
 
@@ -390,7 +392,7 @@ class FigureMaker {
           cat("Above zero is worse than ", reference, ". The band is one standard error of the ",
               "paired difference.",
               same.empty() ? "" : cat(" Without a difference: ", joined(same, ", "), "."),
-              " The untouched model is compared inside its window only."),
+              " The unmodified model is compared inside its window only."),
           std::move(chart));
     }
   }
@@ -565,7 +567,10 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
           if (any) table.rows.push_back(std::move(line));
         }
       }
-      out.push_back({section_of(group.front().task), std::move(table)});
+      std::vector<std::string> runs;
+      for (const RunRecord* run : group.runs) runs.push_back(run->name);
+      out.push_back({section_of(group.front().task), std::move(table), joined(runs, ", "),
+                     metric == group.front().table.metric});
     }
   }
   return out;

@@ -109,7 +109,7 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   DataTable table;
   table.caption = "All methods";
   table.header = {
-      "method",           "run", "good to", "cost inside the window", "KL from untouched",
+      "method",           "run", "good to", "cost inside the window", "KL from unmodified",
       "why it ends there"};
   table.text_columns = 3;
   table.text_at_end = true;

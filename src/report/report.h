@@ -80,6 +80,16 @@ nlohmann::ordered_json checked_search(nlohmann::ordered_json results);
 
 std::string report_page(const std::vector<RunRecord>& records);
 
+// The same runs as a page of Markdown for a folder of documents: the verdict, per task the picture
+// of the metric that methods are compared by and its table, then where the numbers come from. Its
+// pictures are PREFIX-FILE.svg beside it; `command` is named under each.
+struct MarkdownPage {
+  std::string text;
+  std::vector<Figure> figures;  // file: with the prefix
+};
+MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::string& prefix,
+                             const std::string& command);
+
 // What the page says, for scripts: verdicts, runs with their state, and every result row.
 nlohmann::ordered_json report_json(const std::vector<RunRecord>& records);
 
@@ -127,6 +137,8 @@ std::string scale_text(const RecordedMethod& method, std::int64_t window, std::i
 struct TaskTable {
   std::string section;
   DataTable table;
+  std::string runs;   // their names
+  bool main = false;  // of the metric that methods are compared by
 };
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records);
 

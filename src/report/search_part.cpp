@@ -75,13 +75,13 @@ Series scattered(Series s) {
 
 ChartPoint place_of(const ordered_json& plan) {
   return {std::exp(value_at(plan.at("log_perplexity"), "value")),
-          value_at(plan.at("retrieval"), "value")};
+          value_at(plan.at(eval::kAnswerLoss), "value")};
 }
 
 LineChart front_chart(const ordered_json& search) {
   LineChart chart{.title = "Perplexity and retrieval of every fully measured plan",
                   .x = {"perplexity, mean over bands of length"},
-                  .y = {"log-probability of planted answers, per token"}};
+                  .y = {"loss of planted answers, nats per token"}};
   Palette palette;
   Series tried{"tried", 0, false, {}};
   std::vector<Series> published;
@@ -112,7 +112,7 @@ LineChart path_chart(const ordered_json& search) {
   const double passes = number_at(search, "passes");
   LineChart chart{.title = "Best plan so far",
                   .x = {"passes", Spacing::linear, false, {0, passes}},
-                  .y = {"objective: mean log-perplexity minus weighted answers"}};
+                  .y = {"objective: mean log-perplexity plus weighted loss of answers"}};
   Series best = Palette().series("power");
   best.name = "best";
   for (const ordered_json& step : search.at("path")) {
@@ -147,7 +147,7 @@ ordered_json checked_search(ordered_json results) {
   number_at(results, "passes");
   const std::size_t plans = objects_at(results, "trials").size();
   for (const ordered_json& plan : results.at("trials")) {
-    for (const char* key : {"objective", "log_perplexity", "retrieval"}) object_at(plan, key);
+    for (const char* key : {"objective", "log_perplexity", eval::kAnswerLoss}) object_at(plan, key);
   }
   const auto check_index = [&](const ordered_json& value) {
     if (value.is_number_unsigned() && value.get<std::size_t>() < plans) return;
@@ -185,7 +185,7 @@ std::vector<Figure> search_figures(const RunRecord& record) {
     out.push_back({kSearchSection, file, chart.title, note, std::move(chart)});
   };
   add("search-front",
-      "Left and up is better. No plan beats those on the front in both; the weight decides which "
+      "Left and down is better. No plan beats those on the front in both; the weight decides which "
       "of them is chosen.",
       front_chart(search));
   add("search-path",
@@ -207,15 +207,17 @@ std::vector<std::string> search_text(const ordered_json& search) {
     return out;
   }
   const ordered_json& proof = search.at("proof");
-  const std::string where = cat("every published plan on ", count_at(proof, "documents"),
-                                " documents that the search never saw");
+  const std::vector<ordered_json> rows = proof_rows(search);
+  const std::string where =
+      cat(rows.size() == 2 ? text_at(rows.back(), "method") : "every published plan", " on ",
+          count_at(proof, "documents"), " texts that the search never saw");
   if (is_true(proof, "better")) {
     out.push_back(cat("Better than ", where, "."));
   } else {
-    out.push_back(cat("Not better than ", where, "; of those, ", text_at(proof, "recommended"),
-                      " is recommended."));
+    out.push_back(cat("Not better than ", where, "; ", text_at(proof, "recommended"),
+                      " is the best that is known."));
   }
-  for (const ordered_json& row : proof_rows(search)) {
+  for (const ordered_json& row : rows) {
     const std::string against = text_at(row, "against");
     if (!against.empty()) out.push_back(cat(text_at(row, "method"), " ", against, "."));
   }
@@ -226,16 +228,16 @@ DataTable proof_table(const RunRecord& record) {
   DataTable table;
   const std::vector<ordered_json> rows = proof_rows(record.search);
   if (rows.empty()) return table;
-  table.caption = cat(record.name, ": perplexity of the first N tokens of ",
+  table.caption = cat(record.name, ": perplexity up to each length from the one before, of ",
                       count_at(record.search.at("proof"), "documents"),
                       " held-out documents, how far the found plan is above (percent, paired), and "
-                      "needles found");
+                      "the loss of answers in nats per token");
   table.header = {"method"};
   for (const ordered_json& cell : rows.front().at("perplexity")) {
     const std::string length = length_text(count_at(cell, "length"));
     table.header.insert(table.header.end(), {length, length + " %"});
   }
-  table.header.push_back("needles %");
+  table.header.push_back("answer loss");
   for (const ordered_json& proved : rows) {
     std::vector<std::string> row = {text_at(proved, "method")};
     for (const ordered_json& cell : proved.at("perplexity")) {
@@ -245,15 +247,11 @@ DataTable proof_table(const RunRecord& record) {
                         ? ""
                         : cat(fixed(above, 1), " +- ", fixed(value_at(cell, "paired_stderr"), 1)));
     }
-    eval::Estimate found;
-    if (const auto needles = proved.find("needles");
-        needles != proved.end() && needles->is_object()) {
-      found = {value_at(*needles, "found"), value_at(*needles, "stderr"),
-               std::size_t(count_at(*needles, "n"))};
+    eval::Estimate loss;
+    if (const auto at = proved.find(eval::kAnswerLoss); at != proved.end() && at->is_object()) {
+      loss = {value_at(*at, "value"), value_at(*at, "stderr"), 1};
     }
-    found.value *= 100;
-    found.error *= 100;
-    row.push_back(estimate_text(found));
+    row.push_back(estimate_text(loss));
     table.rows.push_back(std::move(row));
   }
   return table;

@@ -79,6 +79,7 @@ std::string method_argument(const RunRecord& record, const std::string& name) {
   for (const RecordedMethod& m : record.methods) {
     // Names of earlier versions have no parameters.
     if (m.method != name || !m.numbers || !is_static) continue;
+    if (m.numbers->extension().method != method.name) return {};  // a row "vendor" of another rule
     const Parameters named = method.parameters;
     method.parameters = m.numbers->extension().parameters;
     method.parameters.headroom = named.headroom;
@@ -132,7 +133,7 @@ std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& o
       const eval::ResultRow* found = r.find(method, r.lengths[l], eval::kContains);
       if (found == nullptr || found->estimate.n == 0) continue;
       const eval::Estimate& e = found->estimate;
-      text = cat("It finds ", fixed(100 * e.value, 0),
+      text = cat(" finds ", fixed(100 * e.value, 0),
                  std::isfinite(e.error) ? cat(" +- ", fixed(100 * e.error, 0)) : std::string(),
                  r.units == "texts" ? " % of the needles in " : " % of ",
                  plural(e.n, r.units == "texts" ? "text" : "needle"), " at ",
@@ -253,7 +254,7 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
   for (const eval::MethodRow& other : b.methods) {
     const eval::Estimate e = estimate_at(b, other.method, best.good_to);
     if (other.untouched && e.n > 0) {
-      there += cat("; that of the untouched model is ", estimate_text(e));
+      there += cat("; that of the unmodified model is ", estimate_text(e));
     }
   }
   text.sentences.push_back(there + ".");
@@ -261,10 +262,10 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
   if (verdict.cost.mean_difference.n > 0) {
     text.sentences.push_back(cat(
         "At ", length_text(b.reference_length()), ", inside the window, it costs ",
-        signed_percent(verdict.cost.percent()), " perplexity compared with the untouched model."));
+        signed_percent(verdict.cost.percent()), " perplexity compared with the unmodified model."));
   }
   const std::string needles = needles_of(records, *best.run, row.method, row.plan);
-  if (!needles.empty()) text.sentences.push_back(needles);
+  if (!needles.empty()) text.sentences.push_back("It" + needles);
   text.sentences.push_back(confidence_of(best.perplexity.n));
   if (verdict.to_the_end) {
     text.sentences.push_back("This is the longest length measured: it may hold further.");
@@ -289,7 +290,7 @@ VerdictText text_without_perplexity(const RunRecord& record,
   for (const eval::ResultRow& row : record.table.rows) longest = std::max(longest, row.length);
   for (const RecordedMethod& m : record.methods) {
     const std::string found = needles_of(records, record, m.method, m.plan);
-    if (!found.empty()) text.sentences.push_back(cat(m.method, ": ", found));
+    if (!found.empty()) text.sentences.push_back(m.method + found);
   }
   if (longest > 0) {
     text.next.push_back({"Measure perplexity", cat("mrrope eval ppl ", model_argument(record),
@@ -302,7 +303,8 @@ VerdictText text_without_perplexity(const RunRecord& record,
 
 std::string estimate_text(const eval::Estimate& e) {
   if (e.n == 0 || !std::isfinite(e.value)) return "-";
-  return value_text(e.value) + (std::isfinite(e.error) ? " +- " + significant(e.error, 2) : "");
+  const std::string error = e.error < 100 ? significant(e.error, 2) : fixed(e.error, 0);
+  return value_text(e.value) + (std::isfinite(e.error) ? " +- " + error : "");
 }
 
 std::string signed_percent(const eval::Estimate& e) {

@@ -10,8 +10,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 #include "mrrope/version.h"
 #include "serve/api/fields.h"
 #include "serve/http/http_server.h"

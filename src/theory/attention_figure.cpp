@@ -7,7 +7,6 @@
 
 #include "base/random.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "eval/results/result_table.h"
 #include "theory/curves.h"
 #include "theory/theory_figure.h"

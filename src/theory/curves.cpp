@@ -18,10 +18,9 @@ constexpr std::int64_t kMostSteps = std::int64_t{1} << 24;
 constexpr std::int64_t kBlock = 256;
 
 void check_length(std::int64_t length) {
-  if (length < 1 || length > kMostPositions) {
-    refuse(cat("a curve over ", length, " positions is not possible"),
-           cat("give a length from 1 to ", kMostPositions));
-  }
+  refuse_if(length < 1 || length > kMostPositions,
+            cat("a curve over ", length, " positions is not possible"),
+            cat("give a length from 1 to ", kMostPositions));
 }
 
 // B at begin .. begin+size-1: exact angles at the start of a block, then turned step by step. 256
@@ -61,9 +60,8 @@ std::int64_t first_position(double theta, double k) {
 }  // namespace
 
 std::vector<Digit> digits_of(const Plan& plan, double position) {
-  if (!(position >= 0) || position > kMostPosition) {
-    refuse(cat("position ", position, " is not from 0 to 2^53"), "give a position in tokens");
-  }
+  refuse_if(!(position >= 0) || position > kMostPosition,
+            cat("position ", position, " is not from 0 to 2^53"), "give a position in tokens");
   const std::vector<double>& theta = plan.theta();
   std::vector<Digit> digits(theta.size());
   for (std::size_t j = 0; j < theta.size(); ++j) {
@@ -91,16 +89,14 @@ double digit_sum(const Plan& plan, std::span<const double> values) {
 std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double> values,
                                         double tolerance) {
   const std::vector<Digit> digits = digits_of(plan, 0);
-  if (values.size() != digits.size()) {
-    refuse(cat(values.size(), " digits given, and a position has ", digits.size()),
-           cat("give ", digits.size(), " digits, the fastest first"));
-  }
+  refuse_if(values.size() != digits.size(),
+            cat(values.size(), " digits given, and a position has ", digits.size()),
+            cat("give ", digits.size(), " digits, the fastest first"));
   std::vector<std::size_t> order(digits.size());
   for (std::size_t j = 0; j < digits.size(); ++j) {
     order[j] = j;
-    if (!(values[j] >= 0)) {
-      refuse(cat("digit ", j, " is ", values[j]), "digits are from 0 to below their radix");
-    }
+    refuse_if(!(values[j] >= 0), cat("digit ", j, " is ", values[j]),
+              "digits are from 0 to below their radix");
     if (values[j] > digits[j].radix + tolerance * std::max(1.0, values[j])) return {};
   }
   // From slow to fast: the slowest digit leaves a few long ranges, and each faster one cuts them.
@@ -182,10 +178,8 @@ std::vector<double> position_estimate(std::span<const double> theta, std::int64_
 }
 
 LinearRange linear_range(std::span<const double> estimate, double bound) {
-  if (!(bound > 0) || bound >= 1) {
-    refuse(cat("a relative error of ", bound, " is not a bound"),
-           "give a number between 0 and 1, e.g. 0.05");
-  }
+  refuse_if(!(bound > 0) || bound >= 1, cat("a relative error of ", bound, " is not a bound"),
+            "give a number between 0 and 1, e.g. 0.05");
   LinearRange range;
   double mm = 0, my = 0, yy = 0;
   for (std::size_t i = 0; i < estimate.size(); ++i) {

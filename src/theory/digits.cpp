@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "theory/curves.h"
 #include "theory/theory_figure.h"
 
@@ -87,12 +86,14 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
       map.rows.push_back(cat(c.name, " ", m));
       map.values.emplace_back();
       map.details.emplace_back();
+      map.texts.emplace_back();
       std::vector<double> own;
       for (const Digit& d : digits_of(plan, double(m))) {
         const std::size_t j = own.size();
         own.push_back(d.value);
         digits.rows[j].push_back(significant(d.value, 4));
         map.values.back().push_back(d.value / d.radix);
+        map.texts.back().push_back(significant(d.value, 3));
         map.details.back().push_back(
             cat(c.name, ", position ", m, ", digit ", j, "\nweight ", significant(d.weight, 5),
                 ", radix ", significant(d.radix, 5), "\nvalue ", significant(d.value, 5)));

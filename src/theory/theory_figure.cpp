@@ -8,7 +8,6 @@
 #include <numbers>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "mrrope/ladder.h"
 #include "report/page/html_page.h"
 #include "report/report.h"
@@ -277,6 +276,7 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
                                 chart_of("Distance seen in the slowest pair")};
   const std::size_t pairs[] = {0, std::size_t(pair_count(g)) - 1};
   report::Palette palette;
+  bool one_curve = true;  // every pair sees the same
   ordered_json& list = result.json["methods"] = ordered_json::array();
   std::vector<std::int64_t> distances;
   for (std::int64_t step = 0; step <= kSteps; ++step) {
@@ -293,6 +293,7 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
       }
       charts[which].series.push_back(std::move(series));
     }
+    one_curve = one_curve && seen[0] == seen[1];
     for (std::size_t i = 0; i < distances.size(); ++i) {
       const double fast = seen[0][i];
       const double slow = seen[1][i];
@@ -308,12 +309,57 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
   const char* note =
       "A line above the window meets distances that the model never saw; one that bends keeps near "
       "tokens where they are.";
-  add_chart(result, "distance-fast", std::move(charts[0]), note);
-  add_chart(result, "distance-slow", std::move(charts[1]), note);
+  if (one_curve) {
+    charts[0].title = "How far away each token seems";
+    charts[0].x.label = "how far away it is, in tokens";
+    charts[0].y.label = "how far away it seems";
+    add_chart(result, "distance", std::move(charts[0]), note);
+  } else {
+    add_chart(result, "distance-fast", std::move(charts[0]), note);
+    add_chart(result, "distance-slow", std::move(charts[1]), note);
+  }
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
   result.data = std::move(table);
   result.page = result.terminal = {std::move(few)};
+  return result;
+}
+
+TheoryFigure ladder_figure(const Geometry& g, const std::vector<NamedLadder>& ladders) {
+  TheoryFigure result;
+  result.title = "The scale in force at each length";
+  result.words = cat(geometry_text(g),
+                     "\nA static plan has one scale from the first token on. One that grows has "
+                     "scale 1 up to the window. With a near part the scale is that of far keys.\n");
+  report::DataTable table = new_table("Scales", {"method", "up to", "scale"});
+  report::LineChart chart = curve_chart(
+      g, "Scale in force", {"tokens in the sequence", report::Spacing::linear}, "scale");
+  chart.y.include = {0};
+  report::Palette palette;
+  ordered_json& list = result.json["methods"] = ordered_json::array();
+  for (const NamedLadder& named : ladders) {
+    report::Series series = palette.series(named.name);
+    ordered_json steps = ordered_json::array();
+    const std::vector<Rung>& rungs = named.ladder.rungs();
+    double from = 0;
+    for (std::size_t i = 0; i < rungs.size(); ++i) {
+      const double scale = rungs[i].plan.extension().scale;
+      if (i + 1 < rungs.size() && rungs[i + 1].plan.extension().scale == scale) continue;
+      const auto length = double(rungs[i].length);
+      series.points.push_back({from, scale});
+      series.points.push_back({length, scale});
+      from = length;
+      table.rows.push_back({named.name, cat(rungs[i].length), significant(scale, 5)});
+      steps.push_back({{"up_to", rungs[i].length}, {"scale", scale}});
+    }
+    chart.series.push_back(std::move(series));
+    list.push_back({{"method", named.name}, {"steps", std::move(steps)}});
+  }
+  result.json["geometry"] = geometry_fields(g);
+  set_table(result, std::move(table));
+  add_chart(result, "ladder", std::move(chart),
+            "Lower is closer to the model as it was trained; left of the window only methods that "
+            "grow are at 1.");
   return result;
 }
 

@@ -74,13 +74,16 @@ struct PlanGroup {
 TheoryFigure factors_figure(const Geometry& geometry, const std::vector<PlanGroup>& groups);
 
 // The distance at which the last of so many tokens sees the others, in the fastest and the slowest
-// pair.
+// pair; in one chart where every pair sees the same.
 struct NamedLadder {
   std::string name;
   Ladder ladder;
 };
 TheoryFigure distance_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders,
                              std::int64_t length);
+
+// The scale of each method at every length.
+TheoryFigure ladder_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
 
 // The sum of cosines, and where it turns negative. length 0: as far as the plans reach.
 TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,

@@ -19,21 +19,6 @@ namespace {
 
 constexpr std::int64_t kReach = 64;  // tokens: how far a needle moves back to the end of a sentence
 
-// The tokens that continue a question with the answer, as the model itself would write it. Some
-// tokenizers put a blank in front by themselves.
-std::vector<Token> answer_tokens(const Tokenizer& model, const eval::NeedleForm& form,
-                                 const eval::Needle& needle) {
-  const std::string blank = form.name == "chat" ? "" : " ";
-  const std::string before = model.detokenize(needle.question);
-  for (const std::string& text : {blank + needle.answer, needle.answer}) {
-    std::vector<Token> tokens = model.tokenize(text, false, false);
-    std::vector<Token> both = needle.question;
-    both.insert(both.end(), tokens.begin(), tokens.end());
-    if (model.detokenize(both) == before + blank + needle.answer) return tokens;
-  }
-  return model.tokenize(blank + needle.answer, false, false);
-}
-
 void extend(std::vector<Token>& to, std::span<const Token> more) {
   to.insert(to.end(), more.begin(), more.end());
 }
@@ -62,7 +47,7 @@ std::vector<double> band_losses(const SearchText& text, const std::vector<double
 }
 
 // On a fork where that is free; under a ladder whose last rung begins only now, on the timeline
-// itself, which then forgets the question.
+// itself, which then forgets the question. Nats per token, as eval::answer_loss().
 double ask(Timeline& timeline, const PlantedAnswer& asked, bool same_rung) {
   std::vector<double> scores;
   if (same_rung) {
@@ -72,8 +57,15 @@ double ask(Timeline& timeline, const PlantedAnswer& asked, bool same_rung) {
     scores = timeline.append_scored(asked.question);
     timeline.truncate(end);
   }
-  return std::accumulate(scores.end() - std::ptrdiff_t(asked.answer), scores.end(), 0.0) /
+  return -std::accumulate(scores.end() - std::ptrdiff_t(asked.answer), scores.end(), 0.0) /
          double(asked.answer);
+}
+
+void shuffle(std::vector<eval::Document>& documents, std::uint64_t seed) {
+  Random random(seed);
+  for (std::size_t i = documents.size(); i > 1; --i) {
+    std::swap(documents[i - 1], documents[random.below(i)]);
+  }
 }
 
 // Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined
@@ -106,7 +98,8 @@ std::vector<eval::Document> long_documents(const Tokenizer& model,
   return whole;
 }
 
-// Ends of the bands: half the window, the window, and twice as much each time up to `length`.
+}  // namespace
+
 std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length) {
   std::vector<std::int64_t> ends;
   for (std::int64_t n = std::max<std::int64_t>(2, window / 2); n < length; n *= 2) {
@@ -116,13 +109,10 @@ std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length) {
   return ends;
 }
 
-}  // namespace
-
 SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
-                 const std::vector<Token>& document, std::int64_t length, const Planting& planting,
+                 const std::vector<Token>& document, std::int64_t length, std::size_t questions,
                  std::uint64_t seed, std::size_t number) {
-  const std::size_t answers = planting.answers;
-  std::vector<eval::Needle> needles;   // those asked for first
+  std::vector<std::vector<Token>> needles;
   std::set<std::vector<Token>> words;  // no two needles about the same word
   SearchText text;
   text.id = id;
@@ -130,51 +120,43 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
   std::int64_t room = 0;
   std::int64_t taken = 0;
   // A form without words of its own has one needle only.
-  for (std::int64_t draw = 0; draw < 1000; ++draw) {
-    const bool decoy = needles.size() >= answers;
-    if (decoy && (needles.size() == answers * (1 + planting.decoys) || taken > length / 8)) break;
+  for (std::int64_t draw = 0; draw < 1000 && needles.size() < questions; ++draw) {
     eval::Needle needle = draw_needle(model, form, seed, number, draw);
     if (!words.insert(needle.question).second) continue;
-    if (!decoy) {
-      PlantedAnswer& asked = text.asked.emplace_back();
-      const std::vector<Token> answer = answer_tokens(model, form, needle);
-      asked.answer = answer.size();
-      asked.question = needle.question;
-      extend(asked.question, answer);
-      room = std::max(room, std::int64_t(asked.question.size()));
-    }
+    PlantedAnswer& asked = text.asked.emplace_back();
+    const std::vector<Token> answer =
+        eval::answer_tokens(model, model.detokenize(needle.question), needle.answer);
+    asked.answer = answer.size();
+    asked.question = std::move(needle.question);
+    extend(asked.question, answer);
+    room = std::max(room, std::int64_t(asked.question.size()));
     taken += std::int64_t(needle.needle.size());
-    needles.push_back(std::move(needle));
+    needles.push_back(std::move(needle.needle));
   }
   text.tokens = head_of(model, form);
-  const std::int64_t haystack = length - room - taken - std::int64_t(text.tokens.size());
-  if (haystack < taken || std::int64_t(document.size()) < haystack) {
-    throw Error(ErrorKind::usage,
-                cat(length, " tokens have no room for ", text.asked.size(), " planted answers"),
-                "give fewer --answers, or a longer --ctx");
+  const std::int64_t size = length - room - taken - std::int64_t(text.tokens.size());
+  if (size < taken || document.empty()) {
+    throw Error(ErrorKind::usage, cat(length, " tokens have no room for ", questions, " questions"),
+                "give fewer --questions, or a longer --ctx");
   }
+  std::vector<Token> haystack = document;
+  while (std::int64_t(haystack.size()) < size) extend(haystack, document);
+  haystack.resize(std::size_t(size));
   text.planted.assign(text.tokens.size(), 1);
-  std::int64_t from = 0;
-  const auto own = [&](std::int64_t to) {
-    extend(text.tokens, std::span(document).subspan(std::size_t(from), std::size_t(to - from)));
-    text.planted.resize(text.tokens.size(), 0);
-    from = to;
+  std::size_t from = 0;
+  const auto add_text = [&](std::size_t to) {
+    for (; from < to; ++from) {
+      text.tokens.push_back(haystack[from]);
+      text.planted.push_back(from >= document.size());  // a second time it is easy to predict
+    }
   };
-  // Evenly spread over the text, and the answers evenly over those places.
-  const std::size_t places = std::max(answers, needles.size());
-  std::size_t asked = 0;
-  std::size_t decoy = text.asked.size();
-  for (std::size_t k = 0; k < places && asked + decoy < needles.size() + text.asked.size(); ++k) {
-    const bool answer = asked < text.asked.size() && k == (2 * asked + 1) * places / (2 * answers);
-    if (!answer && decoy == needles.size()) continue;
-    const std::int64_t at = haystack * std::int64_t(2 * k + 1) / std::int64_t(2 * places);
-    own(std::max(from, eval::snap_back(model, document, at, kReach).value_or(at)));
-    if (answer) text.asked[asked].depth = double(text.tokens.size()) / double(length);
-    extend(text.tokens, needles[answer ? asked : decoy].needle);
+  for (std::size_t k = 0; k < needles.size(); ++k) {
+    const std::int64_t at = size * std::int64_t(2 * k + 1) / std::int64_t(2 * needles.size());
+    add_text(std::size_t(eval::snap_back(model, haystack, at, kReach).value_or(at)));
+    extend(text.tokens, needles[k]);
     text.planted.resize(text.tokens.size(), 1);
-    ++(answer ? asked : decoy);
   }
-  own(haystack);
+  add_text(haystack.size());
   text.cost = std::int64_t(text.tokens.size());
   for (const PlantedAnswer& one : text.asked) text.cost += std::int64_t(one.question.size());
   return text;
@@ -191,8 +173,7 @@ Split split_documents(const Tokenizer& model, const std::vector<eval::Document>&
                     tokens, " tokens, but the search needs one and the proof two"),
                 "give more files with --text, or a shorter --ctx");
   }
-  Random random(seed);
-  for (std::size_t i = n; i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+  shuffle(all, seed);
   Split split;
   const std::size_t search = std::clamp<std::size_t>(n / 2, 1, most);
   const std::size_t held_out = most_held_out > 0 ? std::min(most_held_out, n - search) : n - search;
@@ -202,18 +183,37 @@ Split split_documents(const Tokenizer& model, const std::vector<eval::Document>&
   return split;
 }
 
+Split split_halves(std::vector<eval::Document> documents, std::size_t search, std::size_t held_out,
+                   std::uint64_t seed) {
+  shuffle(documents, seed);
+  const auto texts = [&](std::size_t begin, std::size_t end, std::size_t most) {
+    std::vector<eval::Document> out;
+    const std::size_t count = end - begin;
+    for (std::size_t k = 0; k < std::min(count, most); ++k) {
+      eval::Document& text = out.emplace_back();
+      text.id = cat(documents[begin + k].id, " + ", count - 1, " more");
+      for (std::size_t i = 0; i < count; ++i) {
+        text.text += cat(i > 0 ? "\n\n" : "", documents[begin + (k + i) % count].text);
+      }
+    }
+    return out;
+  };
+  const std::size_t half = documents.size() / 2;
+  return {texts(0, half, search), texts(half, documents.size(), held_out > 0 ? held_out : half)};
+}
+
 double Measured::log_perplexity() const {
   return failed.empty() ? average(bands) : std::numeric_limits<double>::infinity();
 }
 
-double Measured::retrieval() const {
-  if (!failed.empty()) return -std::numeric_limits<double>::infinity();
+double Measured::answer_loss() const {
+  if (!failed.empty()) return std::numeric_limits<double>::infinity();
   return answers.empty() ? 0 : average(answers);
 }
 
 double Measured::objective(double weight) const {
   if (!failed.empty()) return std::numeric_limits<double>::infinity();
-  return log_perplexity() - weight * retrieval();
+  return log_perplexity() + weight * answer_loss();
 }
 
 Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& text,
@@ -244,7 +244,7 @@ Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& t
       between(std::int64_t(asked.question.size()));
     }
     if (!std::all_of(measured.answers.begin(), measured.answers.end(), finite)) {
-      measured.failed = "the log-probability of an answer is not a finite number";
+      measured.failed = "the loss of an answer is not a finite number";
     }
   } catch (const NanLogits& e) {  // data about the plan, unlike a device that fails
     measured.failed = e.what();

@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "tune/search.h"
 
 namespace mrrope::tune {
@@ -13,42 +12,54 @@ using nlohmann::ordered_json;
 
 namespace {
 
-// The cost of a missed needle, in nats per token of the answer.
-constexpr double kMissed = 3;
+constexpr double kMorePerplexity = 0.01;  // that a better plan may have, natural logarithm
+constexpr double kMoreLoss = 0.05;        // of answers, nats per token
 
-const eval::ResultRow& row_at(const eval::ResultTable& table, const std::string& method,
-                              std::int64_t length, const char* metric) {
-  if (const eval::ResultRow* row = table.find(method, length, metric)) return *row;
-  throw Error(ErrorKind::failed, cat("no results of ", method, " in the proof"),
-              "this is a bug: please report it");
+std::vector<double> each(const Proved& plan, const std::function<double(const Measured&)>& value) {
+  std::vector<double> out;
+  for (const Measured& m : plan.measured) out.push_back(value(m));
+  return out;
 }
 
-// The share of needles that a finds, minus that of b.
-eval::Estimate needle_difference(const eval::ResultTable& results, const std::string& a,
-                                 const std::string& b) {
-  for (const eval::Comparison& c : results.comparisons) {
-    const eval::Estimate& d = c.difference.mean_difference;
-    if (c.a == a && c.b == b) return d;
-    if (c.a == b && c.b == a) return {-d.value, d.error, d.n};
+bool has_numbers(const Proved& plan) {
+  return std::all_of(plan.measured.begin(), plan.measured.end(),
+                     [](const Measured& m) { return m.failed.empty(); });
+}
+
+std::string why_against(const Proved& tuned, const Proved& other, double weight) {
+  if (!has_numbers(tuned)) return "has numbers on every text; the plan found has none on some";
+  if (!has_numbers(other)) return {};
+  const auto difference = [&](const std::function<double(const Measured&)>& value) {
+    return eval::paired(each(tuned, value), each(other, value)).mean_difference;
+  };
+  const eval::Estimate all = difference([&](const Measured& m) { return m.objective(weight); });
+  if (!(all.value + 2 * all.error < 0)) {
+    return cat("is not worse by two errors: the objective differs by ", fixed(all.value, 4), " +-",
+               fixed(all.error, 4));
+  }
+  if (difference(&Measured::log_perplexity).value > kMorePerplexity) {
+    return "has a perplexity more than 1 % lower";
+  }
+  if (difference(&Measured::answer_loss).value > kMoreLoss) {
+    return "has an answer loss more than 0.05 nats lower";
   }
   return {};
 }
 
-std::string why_against(const ProofRow& row, const ProofRow& tuned) {
-  if (!row.lower_perplexity && row.as_many_needles) {
-    return "finds as many needles, and its perplexity is not higher at every length by two errors";
+ProofRow row_of(const Proved& tuned, const Proved& plan, std::size_t bands) {
+  ProofRow row{.method = plan.name};
+  row.perplexity.resize(bands);
+  row.difference.resize(bands);
+  if (!has_numbers(plan) || !has_numbers(tuned)) return row;
+  for (std::size_t b = 0; b < bands; ++b) {
+    const auto band = [b](const Measured& m) { return m.bands.at(b); };
+    row.perplexity[b] = exponential(eval::mean(each(plan, band)));
+    row.difference[b] = eval::paired(each(tuned, band), each(plan, band)).percent();
   }
-  if (row.perplexity.back().value <= tuned.perplexity.back().value &&
-      !(row.needle_difference.value > 0)) {
-    return "has lower perplexity at the wanted length and finds as many needles";
-  }
-  return {};
-}
-
-double mean_log(const ProofRow& row) {
-  double sum = 0;
-  for (const eval::Estimate& e : row.perplexity) sum += std::log(e.value);
-  return sum / double(row.perplexity.size());
+  const std::vector<double> losses = each(plan, &Measured::answer_loss);
+  row.answer_loss = eval::mean(losses);
+  row.loss_difference = eval::paired(each(tuned, &Measured::answer_loss), losses).mean_difference;
+  return row;
 }
 
 std::string plus_minus(const eval::Estimate& e, int digits) {
@@ -56,85 +67,60 @@ std::string plus_minus(const eval::Estimate& e, int digits) {
   return cat(fixed(e.value, digits), " +-", fixed(e.error, digits));
 }
 
-eval::Estimate in_percent(const eval::Estimate& e) { return {100 * e.value, 100 * e.error, e.n}; }
-
-std::string signed_percent(const eval::Estimate& e) {
-  return cat(e.n > 0 && e.value >= 0 ? "+" : "", plus_minus(e, 1));
+std::string signed_text(const eval::Estimate& e, int digits) {
+  return cat(e.n > 0 && e.value >= 0 ? "+" : "", plus_minus(e, digits));
 }
 
 }  // namespace
 
-Proof judge_proof(const eval::ResultTable& ppl, const eval::ResultTable& needle,
-                  const std::string& tuned, double weight) {
-  Proof proof;
-  for (const std::int64_t length : ppl.lengths) {
-    if (length >= ppl.window) proof.lengths.push_back(length);
+Proof judge_proof(const Proved& tuned, const std::vector<Proved>& others,
+                  std::vector<std::int64_t> lengths, double weight) {
+  Proof proof{.lengths = std::move(lengths), .texts = tuned.measured.size()};
+  if (has_numbers(tuned)) {
+    // Where a text has none of its own words left, the last bands are missing.
+    for (const Measured& m : tuned.measured) {
+      proof.lengths.resize(std::min(proof.lengths.size(), m.bands.size()));
+    }
+    proof.questions = tuned.measured.front().answers.size();
   }
-  for (const eval::MethodRow& method : ppl.methods) {
-    ProofRow row;
-    row.method = method.method;
-    row.lower_perplexity = true;
-    for (const std::int64_t length : proof.lengths) {
-      const eval::ResultRow& own = row_at(ppl, tuned, length, eval::kPerplexityMetric);
-      const eval::ResultRow& other = row_at(ppl, row.method, length, eval::kPerplexityMetric);
-      row.perplexity.push_back(other.estimate);
-      const eval::PairedDifference d = eval::paired_where_both(own.units, other.units);
-      row.difference.push_back(d.percent());
-      if (!(d.mean_difference.value + 2 * d.mean_difference.error < 0))
-        row.lower_perplexity = false;
-    }
-    if (method.untouched) {
-      proof.untouched = row.perplexity;
-      continue;
-    }
-    if (!needle.rows.empty()) {
-      row.found = row_at(needle, row.method, needle.lengths.back(), eval::kContains).estimate;
-    }
-    if (row.method == tuned) {
-      proof.tuned = std::move(row);
-      continue;
-    }
-    row.needle_difference = needle_difference(needle, tuned, row.method);
-    row.as_many_needles = !(row.needle_difference.value > 2 * row.needle_difference.error);
-    proof.rows.push_back(std::move(row));
-  }
+  const std::size_t bands = proof.lengths.size();
+  proof.tuned = row_of(tuned, tuned, bands);
   proof.better = true;
-  const ProofRow* best = nullptr;
-  const auto value = [&](const ProofRow& row) {
-    return mean_log(row) + (row.found.n > 0 ? weight * kMissed * (1 - row.found.value) : 0);
-  };
-  for (ProofRow& row : proof.rows) {
-    row.against = why_against(row, proof.tuned);
+  double best = INFINITY;
+  for (const Proved& other : others) {
+    ProofRow& row = proof.rows.emplace_back(row_of(tuned, other, bands));
+    row.against = why_against(tuned, other, weight);
     if (!row.against.empty()) proof.better = false;
-    if (std::isfinite(value(row)) && (!best || value(row) < value(*best))) best = &row;
+    const double value =
+        eval::mean(each(other, [&](const Measured& m) { return m.objective(weight); })).value;
+    if (value < best) {
+      best = value;
+      proof.recommended = other.name;
+    }
   }
-  if (!proof.better && best) proof.recommended = best->method;
   return proof;
 }
 
 Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
-            const std::vector<eval::Document>& held_out, eval::NeedleOptions needles, double weight,
-            eval::RunFolder& ppl, eval::RunFolder& needle, eval::Progress& progress) {
-  const Geometry& g = model.facts().geometry;
-  const std::int64_t ctx = tuned.ladder.longest();
-  std::vector<eval::MethodUnderTest> methods = {{tuned.name, tuned.ladder}};
-  for (const Proposal& c : others) methods.push_back({c.name, c.ladder});
-
-  needles.lengths = {ctx};
-  needles.depths = {5, 15, 25, 35, 45, 55, 65, 75, 85, 95};
-  eval::PerplexityOptions perplexity;
-  for (std::int64_t n = g.train_length; n < ctx; n *= 2) perplexity.lengths.push_back(n);
-  perplexity.lengths.push_back(ctx);
-  perplexity.kl_positions = 0;
-
-  std::vector<eval::MethodUnderTest> with_none = methods;
-  with_none.push_back({"none", make_ladder(make_plan(g, Extension{}), ctx)});
-  const eval::ResultTable p = run_perplexity(model, with_none, held_out, perplexity, ppl, progress);
-  eval::ResultTable n;
-  if (needles.samples > 0) n = run_needle(model, methods, held_out, needles, needle, progress);
-  Proof proof = judge_proof(p, n, tuned.name, weight);
-  proof.documents = held_out.size();
-  return proof;
+            const std::vector<SearchText>& texts, const SearchOptions& options,
+            eval::RunFolder& folder, eval::Progress& progress) {
+  std::vector<const Proposal*> plans = {&tuned};
+  for (const Proposal& other : others) plans.push_back(&other);
+  Measurements measurements(model, folder, progress, options.batch,
+                            double(plans.size() * texts.size()));
+  std::int64_t tokens = 0;
+  for (const SearchText& text : texts) tokens += text.cost * std::int64_t(plans.size());
+  progress.start(tokens, 0);
+  std::vector<Proved> proved;
+  for (const Proposal* plan : plans) {
+    progress.label(cat("proof: ", plan->name));
+    Proved& one = proved.emplace_back(Proved{plan->name, {}});
+    for (const SearchText& text : texts) one.measured.push_back(measurements.of(*plan, text));
+  }
+  progress.finish();
+  return judge_proof(proved.front(), {proved.begin() + 1, proved.end()},
+                     band_ends(model.facts().geometry.train_length, texts.front().length),
+                     options.weight);
 }
 
 ordered_json to_json(const Proof& proof) {
@@ -147,49 +133,45 @@ ordered_json to_json(const Proof& proof) {
                                    {"tuned_above_percent", json_or_null(row.difference[l].value)},
                                    {"paired_stderr", json_or_null(row.difference[l].error)}});
     }
-    out["needles"] = {{"found", json_or_null(row.found.value)},
-                      {"stderr", json_or_null(row.found.error)},
-                      {"n", row.found.n},
-                      {"tuned_more", json_or_null(row.needle_difference.value)},
-                      {"paired_stderr", json_or_null(row.needle_difference.error)}};
+    out[eval::kAnswerLoss] = {{"value", json_or_null(row.answer_loss.value)},
+                              {"stderr", json_or_null(row.answer_loss.error)},
+                              {"tuned_above", json_or_null(row.loss_difference.value)},
+                              {"paired_stderr", json_or_null(row.loss_difference.error)}};
     out["against"] = row.against;
     return out;
   };
-  ordered_json out = {{"documents", proof.documents},       {"better", proof.better},
-                      {"recommended", proof.recommended},   {"tuned", row_json(proof.tuned)},
-                      {"published", ordered_json::array()}, {"untouched", ordered_json::array()}};
+  ordered_json out = {{"documents", proof.texts},       {"questions", proof.questions},
+                      {"better", proof.better},         {"recommended", proof.recommended},
+                      {"tuned", row_json(proof.tuned)}, {"published", ordered_json::array()}};
   for (const ProofRow& row : proof.rows) out["published"].push_back(row_json(row));
-  for (const eval::Estimate& e : proof.untouched) out["untouched"].push_back(json_or_null(e.value));
   return out;
 }
 
 std::string to_text(const Proof& proof) {
   std::vector<TextRow> table = {{"method"}};
-  for (const std::int64_t n : proof.lengths) table[0].push_back(length_text(n));
-  table[0].push_back("needles %");
+  std::vector<TextRow> pairs = {{proof.tuned.method + " compared with"}};
+  for (const std::int64_t n : proof.lengths) {
+    table[0].push_back(length_text(n));
+    pairs[0].push_back(length_text(n) + " %");
+  }
+  table[0].push_back("answer loss");
+  pairs[0].push_back("answer loss");
   std::vector<ProofRow> all = {proof.tuned};
   all.insert(all.end(), proof.rows.begin(), proof.rows.end());
-  if (!proof.untouched.empty()) all.push_back({.method = "none", .perplexity = proof.untouched});
   for (const ProofRow& row : all) {
     table.push_back({row.method});
     for (const eval::Estimate& e : row.perplexity) table.back().push_back(plus_minus(e, 3));
-    table.back().push_back(plus_minus(in_percent(row.found), 1));
-  }
-  std::string text = cat("Perplexity of the first N tokens of ", proof.documents,
-                         " held-out documents; ", proof.tuned.found.n, " needles at ",
-                         length_text(proof.lengths.back()), ":\n", aligned(table));
-
-  std::vector<TextRow> pairs = {{proof.tuned.method + " compared with"}};
-  for (const std::int64_t n : proof.lengths) pairs[0].push_back(length_text(n) + " %");
-  pairs[0].push_back("needles, points");
-  for (const ProofRow& row : proof.rows) {
+    table.back().push_back(plus_minus(row.answer_loss, 3));
+    if (table.size() == 2) continue;  // itself
     pairs.push_back({row.method});
-    for (const eval::Estimate& e : row.difference) pairs.back().push_back(signed_percent(e));
-    pairs.back().push_back(signed_percent(in_percent(row.needle_difference)));
+    for (const eval::Estimate& e : row.difference) pairs.back().push_back(signed_text(e, 1));
+    pairs.back().push_back(signed_text(row.loss_difference, 3));
   }
-  text += cat(
-      "\nPaired differences (negative percent: lower perplexity; positive points: more needles):\n",
-      aligned(pairs));
+  std::string text =
+      cat("Proof on ", proof.texts, " texts that the search never saw: perplexity up ",
+          "to each length from the one before, and the loss of ", proof.questions,
+          " answers about each text in nats per token:\n", aligned(table),
+          "\nPaired differences (negative: the plan found is better):\n", aligned(pairs));
   for (const ProofRow& row : proof.rows) {
     if (!row.against.empty()) text += cat("  ", row.method, " ", row.against, "\n");
   }

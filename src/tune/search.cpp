@@ -22,9 +22,6 @@ namespace {
 
 constexpr double kStartShare = 0.4;     // of the budget, at most, for the start
 constexpr std::size_t kMostStart = 48;  // proposals
-constexpr std::size_t kStretches = 4;   // of the middle, for free knots; one follows from the rest
-constexpr double kKnotShare = 0.25;     // of what the start leaves
-constexpr double kKnotPasses = 6;       // with fewer the knots' first model is never finished
 constexpr std::size_t kRaceTexts = 3;   // before a trial may be stopped
 constexpr double kFailed = 10;          // how far a plan without numbers is above the best
 
@@ -72,23 +69,13 @@ class Search {
  public:
   Search(TimelineModel& model, const Space& space, const SearchSet& set,
          const SearchOptions& options, eval::RunFolder& folder, eval::Progress& progress)
-      : model_(model),
-        space_(space),
+      : space_(space),
         set_(set),
         options_(options),
-        folder_(folder),
+        measurements_(model, folder, progress, options.batch,
+                      options.budget * double(set.texts.size())),
         progress_(progress),
-        left_(std::int64_t(options.budget * double(set.pass))) {
-    for (const ordered_json& line : folder.units()) {
-      try {
-        done_[key(line.at("numbers").get<std::string>(), line.at("text").get<std::string>(),
-                  whole<std::int64_t>(line.at("length")))] = measured_from_json(line);
-      } catch (const ordered_json::exception& e) {
-        throw Error(ErrorKind::corrupt, cat("a line of the journal is damaged: ", e.what()),
-                    "delete this line, or the folder");
-      }
-    }
-  }
+        left_(std::int64_t(options.budget * double(set.pass))) {}
 
   SearchResult run(const std::vector<Proposal>& first) {
     const std::int64_t all = left_;
@@ -114,13 +101,7 @@ class Search {
                       " plans: ", last_failure_),
                   "try -fa off, or -ctk f32 -ctv f32; mrrope eval ppl shows where it begins");
     }
-    const double for_knots = kKnotShare * double(left_);
-    const bool knots =
-        space_.growth == Growth::none && for_knots >= kKnotPasses * double(set_.pass);
-    reserve_ = knots ? std::int64_t(for_knots) : 0;
     refine_family();
-    reserve_ = 0;
-    if (knots) refine_knots();
     progress_.finish();
 
     result_.best = *best_;
@@ -130,10 +111,6 @@ class Search {
   }
 
  private:
-  static std::string key(const std::string& plan, const std::string& text, std::int64_t length) {
-    return cat(plan, "\n", text, "\n", length);
-  }
-
   std::size_t add(const Proposal& proposal) {
     for (std::size_t i = 0; i < result_.trials.size(); ++i) {
       if (result_.trials[i].proposal.numbers == proposal.numbers) return i;
@@ -144,28 +121,14 @@ class Search {
 
   // One unit, from the journal or computed now. Throws OutOfBudget.
   const Measured& unit(const Proposal& proposal, const SearchText& text) {
-    const std::string k = key(proposal.numbers, text.id, text.length);
-    if (counted_.count(k) == 0) {
-      if (left_ - text.cost < reserve_) throw OutOfBudget();
+    const std::string key = Measurements::key(proposal.numbers, text.id, text.length);
+    if (counted_.count(key) == 0) {
+      if (left_ < text.cost) throw OutOfBudget();
       left_ -= text.cost;
-      counted_.insert(k);
+      counted_.insert(key);
     }
-    const auto found = done_.find(k);
-    if (found != done_.end()) return found->second;
     progress_.label(best_text());
-    const Measured measured =
-        measure(model_, proposal.ladder, text, options_.batch, [&](std::int64_t tokens) {
-          progress_.advance(tokens);
-          if (!interrupt_requested()) return;
-          const auto most = std::size_t(options_.budget * double(set_.texts.size()));
-          throw folder_.interrupted(done_.size(), std::max(done_.size(), most));
-        });
-    ordered_json line = {
-        {"task", "tune"},          {"plan", proposal.plan}, {"numbers", proposal.numbers},
-        {"method", proposal.name}, {"text", text.id},       {"length", text.length}};
-    line.update(to_json(measured));
-    folder_.append(line);
-    return done_[k] = measured;
+    return measurements_.of(proposal, text);
   }
 
   std::string best_text() const {
@@ -177,16 +140,16 @@ class Search {
   double objective(const Measured& m) const { return m.objective(options_.weight); }
 
   void update(Trial& trial) {
-    std::vector<double> all, perplexity, retrieval;
+    std::vector<double> all, perplexity, answers;
     for (const Measured& m : trial.measured) {
       if (!m.failed.empty()) last_failure_ = m.failed;
       all.push_back(objective(m));
       perplexity.push_back(m.log_perplexity());
-      retrieval.push_back(m.retrieval());
+      answers.push_back(m.answer_loss());
     }
     trial.objective = eval::mean(all);
     trial.log_perplexity = eval::mean(perplexity);
-    trial.retrieval = eval::mean(retrieval);
+    trial.answer_loss = eval::mean(answers);
     trial.complete = trial.measured.size() == set_.texts.size();
   }
 
@@ -233,19 +196,24 @@ class Search {
     }
   }
 
-  // Keeps the better half. rescue: and of the others, while there is room, the best in perplexity
-  // alone, the best in retrieval alone (the ends of the front), and those that are not clearly
-  // worse than the best.
+  // Keeps the better half, and what is used without a search, to compare with. rescue: and of the
+  // others, while there is room, the best in perplexity alone, the best in answers alone (the ends
+  // of the front), and those that are not clearly worse than the best.
   void drop(std::vector<std::size_t>& alive, std::map<std::size_t, Trial>& seen,
             bool rescue) const {
-    const auto by = [&](eval::Estimate Trial::*estimate, double sign) {
-      return [&seen, estimate, sign](std::size_t a, std::size_t b) {
-        return sign * (seen[a].*estimate).value < sign * (seen[b].*estimate).value;
+    const auto by = [&](eval::Estimate Trial::*estimate) {
+      return [&seen, estimate](std::size_t a, std::size_t b) {
+        return (seen[a].*estimate).value < (seen[b].*estimate).value;
       };
     };
     std::erase_if(alive, [&](std::size_t i) { return !std::isfinite(seen[i].objective.value); });
     if (alive.empty()) return;
-    std::stable_sort(alive.begin(), alive.end(), by(&Trial::objective, 1));
+    std::optional<std::size_t> unnamed;
+    std::erase_if(alive, [&](std::size_t i) {
+      if (is_auto(result_.trials[i].proposal.name)) unnamed = i;
+      return unnamed == i;
+    });
+    std::stable_sort(alive.begin(), alive.end(), by(&Trial::objective));
     const std::size_t most = kept(alive.size(), rescue);
     const auto half = alive.begin() + std::ptrdiff_t(kept(alive.size(), false));
     std::vector<std::size_t> staying(alive.begin(), half);
@@ -254,14 +222,15 @@ class Search {
       if (std::find(staying.begin(), staying.end(), i) == staying.end()) staying.push_back(i);
     };
     if (rescue && half != alive.end()) {
-      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::log_perplexity, 1)));
-      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::retrieval, -1)));
+      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::log_perplexity)));
+      save(*std::min_element(alive.begin(), alive.end(), by(&Trial::answer_loss)));
       for (auto i = half; i != alive.end(); ++i) {
         const eval::Estimate d = difference(seen[*i], seen[alive.front()]);
         if (d.n > 1 && d.value <= 2 * d.error) save(*i);
       }
     }
     alive = std::move(staying);
+    if (unnamed) alive.push_back(*unnamed);
   }
 
   // Of the objective, text by text: what a has more than b.
@@ -319,34 +288,13 @@ class Search {
     }
   }
 
-  // Kept only if it pays: better than the best of the family by two standard errors.
-  void refine_knots() {
-    const std::size_t family = *best_;
-    const Proposal base = result_.trials[family].proposal;
-    const std::vector<SearchResult::Step> path = result_.path;
-    const std::size_t n = kStretches - 1;
-    const std::vector<double> zero(n, 0.0);
-    refine(std::vector<SearchAxis>(n, {-1.0, 1.0, 0.3}), zero,
-           [&](const Point& free) -> std::optional<double> {
-             if (free == zero) return result_.trials[family].objective.value;
-             std::vector<double> warp = free;
-             warp.push_back(0);
-             return race(with_knots(space_, base, warp));
-           });
-    const eval::Estimate gain = difference(result_.trials[*best_], result_.trials[family]);
-    if (*best_ != family && !(gain.n > 1 && gain.value < -2 * gain.error)) {
-      best_ = family;
-      result_.path = path;
-    }
-  }
-
   std::vector<std::size_t> front() const {
     std::vector<std::size_t> all;
     const auto better = [&](const Trial& a, const Trial& b) {
       return a.log_perplexity.value <= b.log_perplexity.value &&
-             a.retrieval.value >= b.retrieval.value &&
+             a.answer_loss.value <= b.answer_loss.value &&
              (a.log_perplexity.value < b.log_perplexity.value ||
-              a.retrieval.value > b.retrieval.value);
+              a.answer_loss.value < b.answer_loss.value);
     };
     for (std::size_t i = 0; i < result_.trials.size(); ++i) {
       const Trial& t = result_.trials[i];
@@ -362,15 +310,12 @@ class Search {
     return all;
   }
 
-  TimelineModel& model_;
   const Space& space_;
   const SearchSet& set_;
   const SearchOptions& options_;
-  eval::RunFolder& folder_;
+  Measurements measurements_;
   eval::Progress& progress_;
-  std::int64_t left_;         // tokens of the budget
-  std::int64_t reserve_ = 0;  // of them, not to be touched yet
-  std::map<std::string, Measured> done_;
+  std::int64_t left_;  // tokens of the budget
   std::set<std::string> counted_;
   std::optional<std::size_t> best_;
   std::string last_failure_;
@@ -385,8 +330,7 @@ ordered_json search_identity(TimelineModel& model, const Space& space, const Sea
   run["model"] = eval::Target(model).identity();
   run["engine"] = model.description();
   run["settings"] = {{"ctx", space.ctx},
-                     {"answers", options.planting.answers},
-                     {"decoys", options.planting.decoys},
+                     {"questions", options.questions},
                      {"form", options.form.name},
                      {"batch", options.batch},
                      {"seed", options.seed}};
@@ -410,10 +354,46 @@ ordered_json factors_of(const Space& space, const char* method) {
 
 TextRow row(const Trial& t, const std::string& mark) {
   return {cat(mark, t.proposal.name), fixed(std::exp(t.log_perplexity.value), 3),
-          fixed(t.retrieval.value, 3), fixed(t.objective.value, 4)};
+          fixed(t.answer_loss.value, 3), fixed(t.objective.value, 4)};
 }
 
 }  // namespace
+
+Measurements::Measurements(TimelineModel& model, eval::RunFolder& folder, eval::Progress& progress,
+                           std::int64_t batch, double most)
+    : model_(model), folder_(folder), progress_(progress), batch_(batch), most_(most) {
+  for (const ordered_json& line : folder.units()) {
+    try {
+      done_[key(line.at("numbers").get<std::string>(), line.at("text").get<std::string>(),
+                whole<std::int64_t>(line.at("length")))] = measured_from_json(line);
+    } catch (const ordered_json::exception& e) {
+      throw Error(ErrorKind::corrupt, cat("a line of the journal is damaged: ", e.what()),
+                  "delete this line, or the folder");
+    }
+  }
+}
+
+std::string Measurements::key(const std::string& numbers, const std::string& text,
+                              std::int64_t length) {
+  return cat(numbers, "\n", text, "\n", length);
+}
+
+const Measured& Measurements::of(const Proposal& proposal, const SearchText& text) {
+  const std::string here = key(proposal.numbers, text.id, text.length);
+  const auto found = done_.find(here);
+  if (found != done_.end()) return found->second;
+  const Measured measured = measure(model_, proposal.ladder, text, batch_, [&](std::int64_t n) {
+    progress_.advance(n);
+    if (!interrupt_requested()) return;
+    throw folder_.interrupted(done_.size(), std::max(done_.size(), std::size_t(most_)));
+  });
+  ordered_json line = {
+      {"task", "tune"},          {"plan", proposal.plan}, {"numbers", proposal.numbers},
+      {"method", proposal.name}, {"text", text.id},       {"length", text.length}};
+  line.update(to_json(measured));
+  folder_.append(line);
+  return done_[here] = measured;
+}
 
 SearchSet make_search_set(const Tokenizer& model, const Space& space,
                           const std::vector<eval::Document>& documents,
@@ -424,17 +404,35 @@ SearchSet make_search_set(const Tokenizer& model, const Space& space,
   const std::int64_t shorter = space.ctx >= 3 * window ? space.ctx / 2 : space.ctx * 3 / 4;
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const std::vector<Token> tokens = model.tokenize(documents[i].text, false, false);
-    const auto planted = [&](std::int64_t length, std::size_t answers) {
-      return plant(model, options.form, documents[i].id, tokens, length,
-                   {answers, options.planting.decoys}, options.seed, i);
+    const auto planted = [&](std::int64_t length, std::size_t questions) {
+      return plant(model, options.form, documents[i].id, tokens, length, questions, options.seed,
+                   i);
     };
-    set.texts.push_back(planted(space.ctx, options.planting.answers));
+    set.texts.push_back(planted(space.ctx, options.questions));
     set.pass += set.texts.back().cost;
     if (shorter > window && i < std::max<std::size_t>(1, documents.size() / 4)) {
-      set.halves.push_back(planted(shorter, (options.planting.answers + 1) / 2));
+      set.halves.push_back(planted(shorter, (options.questions + 1) / 2));
     }
   }
   return set;
+}
+
+std::vector<SearchText> make_proof_texts(const Tokenizer& model, std::int64_t length,
+                                         const std::vector<eval::Document>& documents,
+                                         const SearchOptions& options) {
+  constexpr std::size_t kFirst = 1 << 20;  // other words than those of any search
+  std::vector<SearchText> texts;
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    texts.push_back(plant(model, options.form, documents[i].id,
+                          model.tokenize(documents[i].text, false, false), length,
+                          options.questions, options.seed, kFirst + i));
+  }
+  return texts;
+}
+
+double least_budget(const SearchSet& set, std::size_t plans) {
+  // What is used without a search stays to the end. A little more, against rounding.
+  return 1.001 * (start_cost(set, plans, false) + 1);
 }
 
 void check_budget(const SearchSet& set, std::size_t published, double budget) {
@@ -485,7 +483,7 @@ ordered_json to_json(const SearchResult& result, const Space& space, double weig
          {"complete", t.complete},
          {"objective", estimate(t.objective)},
          {"log_perplexity", estimate(t.log_perplexity)},
-         {"retrieval", estimate(t.retrieval)}});
+         {eval::kAnswerLoss, estimate(t.answer_loss)}});
     if (const auto& near = c.ladder.near()) {
       out["trials"].back()["near"] = {{"length", near->length}, {"step", near->step}};
     }
@@ -498,14 +496,13 @@ ordered_json to_json(const SearchResult& result, const Space& space, double weig
 }
 
 std::string to_text(const SearchResult& result) {
-  std::vector<TextRow> table = {{"plan", "perplexity", "answers", "objective"}};
+  std::vector<TextRow> table = {{"plan", "perplexity", "answer loss", "objective"}};
   for (const std::size_t i : result.front) {
     table.push_back(row(result.trials[i], i == result.best ? "* " : "  "));
   }
   std::string text =
       cat("The front of ", result.trials.size(), " plans tried in ", fixed(result.passes, 1),
-          " passes (perplexity: mean over bands; answers: log-probability per token):\n",
-          aligned(table));
+          " passes (perplexity: mean over bands; answer loss: nats per token):\n", aligned(table));
   std::vector<TextRow> others;
   for (const Trial& t : result.trials) {
     if (t.proposal.origin == "published" && t.complete) others.push_back(row(t, "  "));

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -20,7 +21,6 @@
 #include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
 #include "eval/tasks/needle/needle.h"
-#include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"
 #include "model/timeline_model.h"
 #include "tune/space.h"
@@ -30,7 +30,6 @@ namespace mrrope::tune {
 // ---- The texts of a search, and what it minimizes on them.
 
 struct PlantedAnswer {
-  double depth = 0;             // of its needle, from 0 to 1
   std::vector<Token> question;  // with the answer at its end
   std::size_t answer = 0;       // tokens of the answer
 };
@@ -39,22 +38,16 @@ struct SearchText {
   std::string id;
   std::int64_t length = 0;    // tokens, with room for the longest question
   std::vector<Token> tokens;  // head and document with its needles
-  std::vector<char> planted;  // of each token: part of a needle, or of the head
+  std::vector<char> planted;  // of each token: part of a needle or the head, or repeated text
   std::vector<PlantedAnswer> asked;
   std::int64_t cost = 0;  // tokens to compute
 };
 
-struct Planting {
-  std::size_t answers = 10;
-  // Needles that are never asked for, per answer: a plan must tell the keys apart, not only find
-  // one. They take at most an eighth of the text.
-  std::size_t decoys = 3;
-};
-
-// document: at least `length` tokens without BOS. The words and numbers are drawn by (seed,
-// number). Throws Error (usage) if `length` is too short for the answers.
+// As many keys with numbers as questions, evenly spread: a plan must tell the keys apart, not only
+// find one. document: without BOS; a short one is repeated. The words and numbers are drawn by
+// (seed, number). Throws Error (usage) if `length` is too short for the questions.
 SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
-                 const std::vector<Token>& document, std::int64_t length, const Planting& planting,
+                 const std::vector<Token>& document, std::int64_t length, std::size_t questions,
                  std::uint64_t seed, std::size_t number);
 
 // The documents that the search sees and those that it never does, drawn by the seed before
@@ -71,17 +64,25 @@ Split split_documents(const Tokenizer& model, const std::vector<eval::Document>&
                       std::int64_t tokens, std::size_t most, std::size_t most_held_out,
                       std::uint64_t seed);
 
+// For a few short documents: half of them each for search and proof. Every text is all of its half
+// joined, beginning with another one of them.
+Split split_halves(std::vector<eval::Document> documents, std::size_t search, std::size_t held_out,
+                   std::uint64_t seed);
+
 // A ladder on one text.
 struct Measured {
   std::vector<double> bands;    // loss per token of each band, natural logarithm
-  std::vector<double> answers;  // log-probability per token of each planted answer
+  std::vector<double> answers;  // loss per token of each planted answer, as eval reports it
   std::string failed;           // why there are no numbers; empty: there are some
 
   double log_perplexity() const;  // mean of the bands
-  double retrieval() const;       // mean of the answers
+  double answer_loss() const;     // mean of the answers
   // Infinite where it failed.
   double objective(double weight) const;
 };
+
+// Ends of the bands: half the window, the window, and twice as much each time up to `length`.
+std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length);
 
 // The model must have no timeline. Numbers that are not finite, and NanLogits, are data: `failed`
 // says so. `between` is called with the tokens just computed.
@@ -92,13 +93,31 @@ nlohmann::ordered_json to_json(const Measured& measured);
 // May throw Error (corrupt) or an exception of the JSON library.
 Measured measured_from_json(const nlohmann::ordered_json& line);
 
+// Plans on texts: from the journal of a folder, or computed now and written there.
+class Measurements {
+ public:
+  // Throws Error (corrupt). batch: tokens handed to the engine at once. most: texts read in all.
+  Measurements(TimelineModel& model, eval::RunFolder& folder, eval::Progress& progress,
+               std::int64_t batch, double most);
+  const Measured& of(const Proposal& proposal, const SearchText& text);
+  static std::string key(const std::string& numbers, const std::string& text, std::int64_t length);
+
+ private:
+  TimelineModel& model_;
+  eval::RunFolder& folder_;
+  eval::Progress& progress_;
+  std::int64_t batch_;
+  double most_;
+  std::map<std::string, Measured> done_{};
+};
+
 // ---- The search.
 
 struct SearchOptions {
-  double budget = 40;         // passes
-  double weight = 0;          // of retrieval
-  Planting planting;          // in every text
-  std::int64_t batch = 2048;  // tokens handed to the engine at once
+  double budget = 40;          // passes
+  double weight = 0;           // of the answers
+  std::size_t questions = 20;  // about every text
+  std::int64_t batch = 2048;   // tokens handed to the engine at once
   std::uint64_t seed = 1;
   eval::NeedleForm form;
 };
@@ -112,13 +131,17 @@ struct SearchSet {
 SearchSet make_search_set(const Tokenizer& model, const Space& space,
                           const std::vector<eval::Document>& documents,
                           const SearchOptions& options);
+// The texts of a proof.
+std::vector<SearchText> make_proof_texts(const Tokenizer& model, std::int64_t length,
+                                         const std::vector<eval::Document>& documents,
+                                         const SearchOptions& options);
 
 struct Trial {
   Proposal proposal{};
   std::vector<Measured> measured{};  // texts 0, 1, ... of the set; all of them: complete
   bool complete = false;
   // Over the texts measured.
-  eval::Estimate objective{}, log_perplexity{}, retrieval{};
+  eval::Estimate objective{}, log_perplexity{}, answer_loss{};
 };
 
 struct SearchResult {
@@ -133,6 +156,8 @@ struct SearchResult {
   double passes = 0;
 };
 
+// Passes that comparing this many plans takes, without any search from there.
+double least_budget(const SearchSet& set, std::size_t plans);
 // Throws Error (usage) if the budget does not cover comparing this many published plans.
 void check_budget(const SearchSet& set, std::size_t published, double budget);
 
@@ -143,58 +168,55 @@ SearchResult run_search(TimelineModel& model, const Space& space, const SearchSe
                         eval::RunFolder& folder, eval::Progress& progress);
 
 // results.json: weight, passes, chosen, front, path, trials {name, origin, plan, parameters,
-// headroom, rung_step, texts, complete, objective, log_perplexity, retrieval, each with stderr},
+// headroom, rung_step, texts, complete, objective, log_perplexity, answer_loss, each with stderr},
 // factors of the chosen plan, of pro and of yarn.
 nlohmann::ordered_json to_json(const SearchResult& result, const Space& space, double weight);
 
 // The front, the chosen point marked, and the published methods that were measured in full.
 std::string to_text(const SearchResult& result);
 
-// ---- The proof of a found plan, on documents that the search never saw: perplexity at every
-// length from the window on, and needles by the pinned protocol, compared with every published
-// method at headroom 1 and 1.25.
+// ---- The proof of a found plan, on texts that the search never saw, with questions of their own:
+// compared with what would be used without it. A context that grows stands against `auto`, a static
+// plan against every published one.
 //
-// The rule. A published method rivals the found plan if it finds as many needles (not fewer by more
-// than two standard errors of the paired difference) and the found plan's perplexity is not lower
-// by more than two standard errors at every length; or if its perplexity at the wanted length is
-// lower or equal and the found plan does not find more needles. The found plan is better if it has
-// no rival.
+// The rule. Paired over the texts, the objective of the found plan must be lower by more than two
+// standard errors, and neither its perplexity 1 % nor its answer loss 0.05 nats higher.
 
-constexpr std::size_t kProofNeedles = 20;  // per depth, if nothing else is asked for
-
-// One published method compared with the found plan.
+// One method compared with the found plan.
 struct ProofRow {
   std::string method{};
-  std::vector<eval::Estimate> perplexity{};  // one per length
-  // The found plan's above this one's, in percent, paired; one per length.
+  std::vector<eval::Estimate> perplexity{};  // one per band
+  // The found plan's above this one's, in percent, paired; one per band.
   std::vector<eval::Estimate> difference{};
-  eval::Estimate found{};              // share of needles
-  eval::Estimate needle_difference{};  // the found plan's share minus this one's, paired
-  bool lower_perplexity = false;       // the found plan's is, at every length from the window on
-  bool as_many_needles = false;        // as the found plan
-  std::string against{};               // why it rivals the found plan; empty: it does not
+  eval::Estimate answer_loss{};      // nats per token
+  eval::Estimate loss_difference{};  // the found plan's minus this one's, paired
+  std::string against{};             // why the found plan is not better; empty: it is
 };
 
 struct Proof {
-  std::vector<std::int64_t> lengths;  // from the window on
-  std::size_t documents = 0;
-  ProofRow tuned;  // its own numbers
-  std::vector<ProofRow> rows;
-  std::vector<eval::Estimate> untouched;  // perplexity of the unmodified model
+  std::vector<std::int64_t> lengths{};  // where the bands end
+  std::size_t texts = 0;
+  std::size_t questions = 0;  // about each
+  ProofRow tuned{};           // its own numbers
+  std::vector<ProofRow> rows{};
   bool better = false;
-  std::string recommended;  // a row, if it is not
+  std::string recommended{};  // the row with the best objective
 };
 
-// Runs what the folders `ppl` and `needle` do not have yet. tuned.name is its row. needles: their
-// form, and samples per depth (0: none, and perplexity alone decides); lengths and depths are those
-// of the proof. weight: of needles against log-perplexity, for recommending a published method.
-Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
-            const std::vector<eval::Document>& held_out, eval::NeedleOptions needles, double weight,
-            eval::RunFolder& ppl, eval::RunFolder& needle, eval::Progress& progress);
+// A plan on all texts of the proof.
+struct Proved {
+  std::string name;
+  std::vector<Measured> measured;
+};
 
-// From results alone.
-Proof judge_proof(const eval::ResultTable& ppl, const eval::ResultTable& needle,
-                  const std::string& tuned, double weight);
+// Measures what the folder of the search does not have yet.
+Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Proposal>& others,
+            const std::vector<SearchText>& texts, const SearchOptions& options,
+            eval::RunFolder& folder, eval::Progress& progress);
+
+// From the numbers alone.
+Proof judge_proof(const Proved& tuned, const std::vector<Proved>& others,
+                  std::vector<std::int64_t> lengths, double weight);
 
 nlohmann::ordered_json to_json(const Proof& proof);
 std::string to_text(const Proof& proof);

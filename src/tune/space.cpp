@@ -22,7 +22,7 @@ namespace {
 std::string numbers_digest(const Ladder& ladder) {
   std::string text;
   for (const Rung& rung : ladder.rungs()) {
-    text += cat(rung.length, ":", rung.plan.attention_scale());
+    text += cat(rung.length, ":", rung.plan.attention_scale(), "*", rung.sharpness);
     for (const double f : rung.plan.factor()) text += cat(",", f);
     if (ladder.near()) text += cat(";", rung.border, ",", rung.shift);
   }
@@ -37,10 +37,12 @@ Proposal propose(const Space& space, const std::string& name, const std::string&
   const double scale =
       own.headroom.value_or(1) * double(space.ctx) / double(space.geometry.train_length);
   Proposal c{name, origin, {}};
+  c.notation = to_string(method);
   if (space.growth != Growth::none) {
     c.ladder = make_ladder(space.geometry, method, space.ctx, scale);
     own.headroom = c.ladder.headroom();
     own.rung_step = c.ladder.rung_step();
+    own.sharpen = c.ladder.sharpen();
     if (const auto& near = c.ladder.near()) {
       own.near = double(near->length);
       own.near_step = double(near->step);
@@ -94,6 +96,7 @@ std::string describe(const Proposal& c) {
   text +=
       cat(", attn_coef ", significant(coefficient, 3), ", headroom ", significant(c.headroom(), 3));
   if (c.ladder.elastic()) text += cat(", rung step ", significant(c.ladder.rung_step(), 3));
+  if (c.ladder.sharpen() > 0) text += cat(", sharpen ", significant(c.ladder.sharpen(), 3));
   if (c.ladder.near()) text += cat(", near ", c.ladder.near()->length);
   return text;
 }
@@ -106,7 +109,10 @@ std::optional<Point> point_of(const Space& space, const Proposal& c) {
   const Boundaries b = c.ladder.rungs().back().plan.boundaries();
   Point point = {std::isnan(*own) ? p.power.value_or(1) : *own, double(b.low), double(b.high),
                  p.attn_coef.value_or(default_attn_coef(space.growth)), c.headroom()};
-  if (space.growth != Growth::none) point.push_back(c.ladder.rung_step());
+  if (space.growth != Growth::none) {
+    point.push_back(c.ladder.rung_step());
+    point.push_back(c.ladder.sharpen());
+  }
   if (const auto& near = c.ladder.near()) {
     point.push_back(double(near->length) / double(space.geometry.train_length));
   }
@@ -152,19 +158,18 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
   const double width = defaults.high - defaults.low;
   const double pairs = std::max(1.0, std::round(last / 16));  // a step along a boundary
 
-  const double times = double(ctx) / double(geometry.train_length);
-
   Space space{geometry, ctx, growth};
   if (growth == Growth::far) {
     // Far keys can do without their fast pairs: down to a middle at the first pair, which is nearly
-    // position interpolation. Up to a few windows one rung may be best.
+    // position interpolation.
     space.axes = {{-1.5, 2.5, 0.4, -1, 1.25},
                   {0, defaults.low + width / 2, 2 * pairs, 0, defaults.low + width / 8},
                   {1, std::min(last, defaults.high + 0.6 * width), 2 * pairs, defaults.high / 4.0,
                    defaults.high + width / 8},
                   {0, 0.15, 0.02, 0, 0.05},
                   {1, 3, 0.2, 1, 2},
-                  {1.05, times <= kFewWindows ? std::max(1.6, times) : 1.6, 0.08, 1.1, 1.4},
+                  {1.05, 2.1, 0.08, 1.1, 1.5},
+                  {0, 1, 0.25},
                   {1.0 / 32, 0.5, 1.0 / 16, 1.0 / 32, 0.375}};
   } else {
     space.axes = {{-1.5, 2.5, 0.4, -1, 1.25},
@@ -174,7 +179,10 @@ Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
                    defaults.high - width / 8, defaults.high + width / 8},
                   {0, 0.15, 0.02, 0.03, 0.09},
                   {1, 2, 0.1, 1, 1.35}};
-    if (growth == Growth::elastic) space.axes.push_back({1.05, 1.6, 0.08, 1.1, 1.4});
+    if (growth == Growth::elastic) {
+      space.axes.push_back({1.05, 1.6, 0.08, 1.1, 1.4});
+      space.axes.push_back({0, 1, 0.25});
+    }
   }
   for (SearchAxis& axis : space.axes) {
     axis.start_lower = std::max(axis.lower, axis.start_lower);
@@ -197,7 +205,10 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
   p.beta_slow = rounded(turns_at(space.geometry, b.high - 0.25));
   p.attn_coef = rounded(point[kAttnCoef]);
   p.headroom = rounded(point[kHeadroom]);
-  if (space.growth != Growth::none) p.rung_step = rounded(point[kRungStep]);
+  if (space.growth != Growth::none) {
+    p.rung_step = rounded(point[kRungStep]);
+    p.sharpen = rounded(point[kSharpen]);
+  }
   if (space.growth == Growth::far) {
     const double window = double(space.geometry.train_length);
     p.near = std::max(1.0, std::round(point[kNear] * window));
@@ -217,10 +228,10 @@ Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ct
 
 std::vector<Proposal> published(const Space& space) {
   const bool far = space.growth == Growth::far;
-  const double usual = far ? far_defaults(space.geometry.train_length, space.ctx).headroom : 1;
+  const double usual = far ? kFarHeadroom : 1;
   std::vector<Proposal> out;
   for (const char* name : {far ? "pi" : "yarn", far ? "yarn" : "yarn-rotations", "uni", "pro"}) {
-    for (const double headroom : {far ? 1.25 : 1, far ? kFarHeadroom : 1.25}) {
+    for (const double headroom : {far ? kFarHeadroom : 1, far ? 1.6 : 1.25}) {
       MethodSpec method{name, space.growth};
       if (headroom != usual) method.parameters.headroom = headroom;
       try {
@@ -232,12 +243,41 @@ std::vector<Proposal> published(const Space& space) {
       out.back().point = point_of(space, out.back());
     }
   }
-  if (!far) return out;
-  // What is used where no method is named.
-  Proposal unnamed = propose(space, std::string(kAuto), "published",
-                             resolve_auto(space.geometry, {std::string(kAuto)}, space.ctx));
-  const auto same = [&](const Proposal& p) { return p.numbers == unnamed.numbers; };
-  if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(unnamed));
+  if (!far || resolve_auto(space.geometry, {std::string(kAuto)}, space.ctx).growth != Growth::far) {
+    return out;
+  }
+  Proposal usual_one = unnamed(space);
+  const auto same = [&](const Proposal& p) { return p.numbers == usual_one.numbers; };
+  if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(usual_one));
+  return out;
+}
+
+Proposal unnamed(const Space& space) {
+  const MethodSpec method = resolve_auto(space.geometry, {std::string(kAuto)}, space.ctx);
+  Space own = space;
+  own.growth = method.growth;
+  return propose(own, std::string(kAuto), "published", method);
+}
+
+std::vector<Proposal> likely(const Space& space) {
+  // Less than 256 tokens near was never measured.
+  const double window = double(space.geometry.train_length);
+  const double least = std::max(1.0 / 32, std::min(256 / window, 0.25));
+  const struct {
+    double near, headroom, sharpen;
+  } plans[] = {{least, 1.25, 0.5}, {least, 1.25, 0}, {least, 1, 0.5},  {0.125, 1.25, 0.7},
+               {0.25, 1.6, 0.7},   {0.25, 1, 0.5},   {least, 1.6, 0.7}};
+  std::vector<Proposal> out = {unnamed(space)};
+  for (const auto& [near, headroom, sharpen] : plans) {
+    MethodSpec method{"pi", space.growth};
+    method.parameters.near = std::max(near, least);
+    method.parameters.headroom = headroom;
+    method.parameters.sharpen = sharpen;
+    Proposal next = propose(space, to_string(method), "likely", method);
+    const bool known = std::any_of(out.begin(), out.end(),
+                                   [&](const Proposal& p) { return p.numbers == next.numbers; });
+    if (!known) out.push_back(std::move(next));
+  }
   return out;
 }
 
@@ -259,6 +299,7 @@ Proposal from_plan(const Space& space, const Ladder& ladder) {
   if (method_row(e.method).reach == Reach::unchanged) {
     refuse("the given plan changes nothing", "remove --plan");
   }
+  if (space.growth != Growth::none && ladder.elastic()) own.sharpen = ladder.sharpen();
   const bool far = space.growth == Growth::far;
   if (far && ladder.near() && g.train_length == space.geometry.train_length) {
     own.near = double(ladder.near()->length);
@@ -298,32 +339,6 @@ std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t s
     points.push_back(std::move(point));
   }
   return points;
-}
-
-Proposal with_knots(const Space& space, const Proposal& base, const std::vector<double>& warp) {
-  const Plan& plan = base.ladder.rungs().back().plan;
-  std::vector<double> log_factor;
-  for (const double f : plan.factor()) log_factor.push_back(std::log(f));
-  const auto [low, high] = plan.boundaries();
-  const int end = std::min(high, int(log_factor.size()) - 1);
-  const double total = log_factor[std::size_t(end)] - log_factor[std::size_t(low)];
-  std::vector<double> rise;
-  double sum = 0;
-  for (int i = low; i < end; ++i) {
-    const std::size_t stretch = std::size_t(i - low) * warp.size() / std::size_t(end - low);
-    const double r = std::max(0.0, log_factor[std::size_t(i) + 1] - log_factor[std::size_t(i)]);
-    rise.push_back(r * std::exp(warp[stretch]));
-    sum += rise.back();
-  }
-  for (int i = low; i < end; ++i) {
-    log_factor[std::size_t(i) + 1] =
-        log_factor[std::size_t(i)] + rise[std::size_t(i - low)] * (sum > 0 ? total / sum : 0);
-  }
-  MethodSpec method{.name = "custom"};
-  for (const double value : log_factor) method.parameters.factors.push_back(std::exp(value));
-  method.parameters.attn_coef = (plan.attention_scale() - 1) / std::log(plan.extension().scale);
-  method.parameters.headroom = base.headroom();
-  return propose(space, cat(describe(base), ", ", warp.size(), " knots"), "knots", method);
 }
 
 void refine(const std::vector<SearchAxis>& axes, std::vector<double> start,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is searched: the power family with its ramp boundaries, temperature and headroom, for a
-// ladder the rung step, and for one with a near part its length. The search also starts from every
-// published method.
+// ladder the rung step and how much queries are sharpened, and for one with a near part its length.
+// The search also starts from every published method, or only compares a few likely plans.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,16 @@ namespace mrrope::tune {
 
 // Coordinates of a point, in this order. Boundaries are pair indices, rounded when a plan is made:
 // the objective is a staircase along them, and a step of the search crosses several stairs.
-enum Parameter : std::size_t { kPower, kLow, kHigh, kAttnCoef, kHeadroom, kRungStep, kNear };
+enum Parameter : std::size_t {
+  kPower,
+  kLow,
+  kHigh,
+  kAttnCoef,
+  kHeadroom,
+  kRungStep,
+  kSharpen,
+  kNear
+};
 using Point = std::vector<double>;
 
 struct SearchAxis {
@@ -30,16 +39,17 @@ struct Space {
   Geometry geometry;
   std::int64_t ctx = 0;  // the wanted length
   Growth growth = Growth::none;
-  std::vector<SearchAxis> axes = {};  // five, for a ladder six, with a near part seven
+  std::vector<SearchAxis> axes = {};  // five, for a ladder seven, with a near part eight
 };
 
 // Throws Error (usage) if ctx fits in the window, or the geometry has no middle to extend.
 Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth);
 
 struct Proposal {
-  std::string name{};    // in tables: "pro", "pro x1.25", "found"
-  std::string origin{};  // published, given, start, refined, knots
-  MethodSpec method{};   // with headroom; of one that grows also with rung step and near part
+  std::string name{};      // in tables: "pro", "pro x1.25", "found"
+  std::string origin{};    // published, likely, given, start, refined
+  MethodSpec method{};     // with headroom; of one that grows also with rung step and near part
+  std::string notation{};  // the method as it was asked for, for any length
   Ladder ladder = {};
   std::string plan = {};            // digest of its file
   std::string numbers = {};         // digest of its numbers: equal for pro and power 1
@@ -57,17 +67,19 @@ Proposal proposal_at(const Space& space, Point point, const std::string& origin)
 // do not fit the geometry are left out.
 std::vector<Proposal> published(const Space& space);
 
+// What is used where no method is named.
+Proposal unnamed(const Space& space);
+
+// `auto`, and contexts with a near part that were best on one model or another, the likeliest
+// first: short and long near parts, with and without headroom and sharper queries.
+std::vector<Proposal> likely(const Space& space);
+
 // A plan made for this or another model: its parameters, at this space's length.
 // Throws Error (usage) if it is a list of factors for another model.
 Proposal from_plan(const Space& space, const Ladder& ladder);
 
 // Evenly spread over the bounds: an additive recurrence, started at random by the seed.
 std::vector<Point> spread(const Space& space, std::size_t count, std::uint64_t seed);
-
-// The middle of a static plan is cut into warp.size() stretches; the rise of ln(factor) over
-// stretch k is multiplied by exp(warp[k]), then all are scaled to the same total. So the curve
-// stays monotone, its ends stay, and zeros change nothing.
-Proposal with_knots(const Space& space, const Proposal& base, const std::vector<double>& warp);
 
 // The same parameters at another length of the same model.
 Proposal at_length(const Space& space, const Proposal& proposal, std::int64_t ctx);

@@ -156,6 +156,21 @@ class Layout(PageCase):
         self.assertEqual(len(set(scales)), len(scales))
         self.assertLess(len(rows), len(self.page.run("document.body.dataset.rungs.split(';')")))
         self.assertEqual(self.count("svg.lines"), 0)  # all pairs share a factor
+        self.click("#details .terms summary")
+        words = dict(zip(self.texts("#details .terms dt"), self.texts("#details .terms dd"), strict=True))
+        self.assertIn("near part, far part", words)
+        self.assertIn("each of these is a rung", words["elastic, rung"])
+
+    def test_a_message_stands_on_the_right(self):
+        self.say("Hello", 4)
+        you, model, log = (self.page.run(f"(r => [r.left, r.right])(document.querySelector('{s}').getBoundingClientRect())")
+                           for s in (".said.you", ".said.model", "#log"))
+        self.assertAlmostEqual(you[1], model[1], delta=1)
+        self.assertGreater(you[0], model[0] + (log[1] - log[0]) / 4)
+
+    def test_a_long_title_ends_with_dots(self):
+        self.say("The river and the mill, " * 10, 2)
+        self.assertRegex(self.page.run("document.querySelector('#chats option').textContent"), r"^The river.{51}\.\.\.$")
 
     def test_a_plan_that_tells_pairs_apart_is_drawn(self):
         with chat_server(self.folder.name, "--method", "yarn") as server:
@@ -273,7 +288,7 @@ class Layout(PageCase):
         self.answer(("reasoning", "Hm."), MARKDOWN)
         self.click("#settings summary")
         names = self.page.run("""[...document.querySelectorAll('button, input, textarea, select, summary, pre[tabindex]')].filter(
-          e => e.getClientRects().length).map(e => e.getAttribute('aria-label') || e.innerText || (e.labels?.[0] || {}).innerText || '')""")
+          e => e.getClientRects().length && e.checkVisibility()).map(e => e.getAttribute('aria-label') || e.innerText || (e.labels?.[0] || {}).innerText || '')""")
         self.assertNotIn("", names)
         self.assertGreaterEqual(len(names), 14)
 

@@ -56,7 +56,7 @@ class Conversation(PageCase):
         self.say("The river")
         self.assertEqual([self.shown(f) for f in figures], [True] * 3)
         self.assertTrue(self.shown("#delete"))
-        self.assertIn("untouched: as the model was trained", self.text("legend"))
+        self.assertIn("unmodified: as the model was trained", self.text("legend"))
         self.assertEqual(self.count("#picture .window"), 0)  # nothing is compressed yet
         self.click("#fresh")
         self.assertEqual([self.shown(f) for f in figures], [False] * 3)

@@ -174,7 +174,7 @@ TEST(Arguments, HelpIsAVerbToo) {
   EXPECT_EQ(expect_run("help eval ppl").out, run_command("eval ppl --help").out);
   expect_run("help nosuch", 2, {"there is no verb 'nosuch'", "mrrope help words"});
   expect_run("help eval ppx", 2, {"did you mean ppl?"});
-  EXPECT_TRUE(contains(expect_run("help parameters").out, "at least 256; beyond 4 windows 1/4"));
+  EXPECT_TRUE(contains(expect_run("help parameters").out, "(default 1.19; far: 1.42)"));
 }
 
 // docs/glossary.md and mrrope help words have one source.

@@ -167,7 +167,7 @@ TEST_F(ChecksFirst, DryRunsNeedNoWeights) {
   const std::string texts = " --text " MRROPE_GOLDEN_DIR "/../../data/texts";
   for (const std::string& task :
        {"eval ppl" + texts, "eval needle --form planted" + texts,
-        std::string("eval ruler --tasks vt"), "tune --form planted --documents 1,1" + texts}) {
+        std::string("eval ruler --tasks vt"), "tune --form planted --documents 1,2" + texts}) {
     const CommandResult r = run(task + " " + model() + " --ctx 2k --dry-run");
     EXPECT_EQ(r.exit_code, 0) << task << "\n" << r.err;
     EXPECT_TRUE(contains(r.out, "KV cache")) << r.out;

@@ -72,9 +72,9 @@ TEST_F(EvalCommand, DryRunPrintsTheCost) {
               "fewer --method, --lengths, --documents or --samples"});
   // What a run has read is remembered.
   const std::string kept = "XDG_CACHE_HOME=" + folder_.file("cache");
-  expect_run("inspect " + kModel + " --time", 0, {"reading", " tokens/s as this machine"}, kept);
+  expect_run("inspect " + kModel + " --time", 0, {"reading", " tokens/s, as measured on this machine"}, kept);
   expect_run("eval ppl " + kModel + " --method pro --ctx 512 --dry-run", 0,
-             {"about ", " tokens/s as this machine read last"}, kept);
+             {"about ", " tokens/s, as measured on this machine"}, kept);
   const std::string out = folder_.file("run");
   expect_ppl("--method pro --ctx 512 --dry-run --shard 1/3 -o " + out, 0, {"all 3 shards"});
   EXPECT_FALSE(std::filesystem::exists(out));
@@ -289,10 +289,12 @@ TEST(GenerateCommand, RefusesWhatDoesNotFit) {
              {"mkdir -p"});
   expect_run("generate " + kModel + " --ctx 2k -p 'a b c' --dry-run", 0,
              {"\n4 tokens to read", "time not known yet: mrrope inspect MODEL --time"});
+  expect_run("generate " + kModel + " --ctx 100 -p 'a b c' -n 200 --dry-run", 1,
+             {"a prompt of 4 tokens and an answer of up to 200 do not fit", "--ctx 204"});
   const std::string kept = "XDG_CACHE_HOME=" + folder.file("cache");
   expect_run("generate " + kModel + " --ctx 4k -n 1 -f " + folder.file("long.txt"), 0, {}, kept);
   expect_run("generate " + kModel + " --ctx 4k --dry-run", 0,
-             {"KV cache", "up to 4096 tokens to read", " tokens/s as this machine read last"},
+             {"KV cache", "up to 4096 tokens to read", " tokens/s, as measured on this machine"},
              kept);
   expect_run("generate " + kModel + " --ctx 512m --method pro -p x", 5, {"q8_0"});
 }

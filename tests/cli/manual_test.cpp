@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <utility>
+#include <vector>
 
 #include "mrrope/version.h"
 #include "support/command.h"
@@ -14,11 +17,24 @@ TEST(Manual, Version) {
   expect_run("");
 }
 
-// What --help knows, the man page and every completion know.
-TEST(Manual, EveryFlagIsInThePageAndInEveryCompletion) {
-  const std::string man = run_command("--generate man").out;
-  EXPECT_TRUE(contains(man, ".SH MRROPE plan"));
-  EXPECT_TRUE(contains(man, "\\-\\-rope\\-freq\\-base"));
+std::size_t lines_in(const std::string& text) {
+  return std::size_t(std::count(text.begin(), text.end(), '\n'));
+}
+
+// The names of a page of the manual in its list of verbs.
+std::vector<std::string> verbs_in(const std::string& man) {
+  std::vector<std::string> verbs;
+  const std::string mark = "\n\\fBmrrope\\-";
+  for (std::size_t at = 0; (at = man.find(mark, at)) != std::string::npos;) {
+    at += mark.size();
+    verbs.push_back(man.substr(at, man.find('\\', at) - at));
+  }
+  return verbs;
+}
+
+// What --help knows, the pages of the manual and every completion know.
+TEST(Manual, EveryFlagIsInAPageAndInEveryCompletion) {
+  EXPECT_TRUE(contains(run_command("--generate man-plan").out, "\\-\\-rope\\-freq\\-base"));
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const std::string text = run_command(std::string("--generate ") + shell).out;
     for (const char* word : {"inspect", "plan", "rope-freq-base", "replace-scaling"}) {
@@ -26,16 +42,37 @@ TEST(Manual, EveryFlagIsInThePageAndInEveryCompletion) {
     }
   }
   const std::string markdown = run_command("--generate markdown").out;
-  EXPECT_TRUE(contains(markdown, "# mrrope plan\n"));
-  EXPECT_TRUE(contains(markdown, "## mrrope eval ppl\n"));
+  EXPECT_TRUE(contains(markdown, "\n## mrrope plan\n"));
+  EXPECT_TRUE(contains(markdown, "\n### mrrope eval ppl\n"));
   EXPECT_TRUE(contains(markdown, "| `--rope-freq-base BASE` |"));
   expect_run("--generate powershell", 2);
+  expect_run("--generate man-nosuch", 2);
+}
+
+// mrrope.1 names the verbs; each has a page of its own, which is installed.
+TEST(Manual, EveryVerbHasAPage) {
+  const std::string man = run_command("--generate man").out;
+  EXPECT_LE(lines_in(man), 600u);
+  const std::vector<std::string> verbs = verbs_in(man);
+  EXPECT_GT(verbs.size(), 10u);
+  const std::string install =
+      read_file(std::string(MRROPE_GOLDEN_DIR) + "/../../cmake/install.cmake");
+  std::string all = "foreach(verb";
+  for (const std::string& verb : verbs) {
+    all += " " + verb;
+    const std::string page = run_command("--generate man-" + verb).out;
+    EXPECT_TRUE(contains(page, ".SH NAME\nmrrope\\-" + verb + " \\- ")) << page.substr(0, 200);
+    EXPECT_TRUE(contains(page, "\nExamples:\n")) << verb;
+  }
+  EXPECT_TRUE(contains(install, all + ")\n")) << all;
 }
 
 TEST(Manual, VerbsBelowOthersAreInThePageAndInEveryCompletion) {
-  const std::string man = run_command("--generate man").out;
-  for (const char* verb : {"eval ppl", "eval longbench\\-v2", "theory bound", "theory claims"}) {
-    EXPECT_TRUE(contains(man, std::string(".SH MRROPE ") + verb)) << verb;
+  for (const auto& [verb, below] :
+       {std::pair{"eval", "eval ppl"}, std::pair{"eval", "eval longbench\\-v2"},
+        std::pair{"theory", "theory bound"}, std::pair{"theory", "theory claims"}}) {
+    const std::string man = run_command(std::string("--generate man-") + verb).out;
+    EXPECT_TRUE(contains(man, std::string(".SH MRROPE ") + below)) << below;
   }
   const std::string zsh = run_command("--generate zsh").out;
   EXPECT_TRUE(contains(zsh, "_mrrope_eval_ppl() {"));

@@ -371,12 +371,14 @@ TEST_F(PresetTest, NeedlesFrom8KTo128K) {
   }
 }
 
-// The command of docs/benchmarks.md and of the help, with a folder of that name; then without one.
+// The command of docs/guide/evaluate.md and of the help, with a folder of that name; then without
+// one.
 TEST_F(PresetTest, TheExampleOfKamradtsForm) {
   const std::string line =
       "eval needle model.gguf --form kamradt --method yarn,pro --ctx 128k --text essays/";
   EXPECT_TRUE(contains(run_command("eval needle --help").out, "mrrope " + line));
-  EXPECT_TRUE(contains(read_file(MRROPE_GOLDEN_DIR "/../../docs/benchmarks.md"), "mrrope " + line));
+  EXPECT_TRUE(
+      contains(read_file(MRROPE_GOLDEN_DIR "/../../docs/guide/evaluate.md"), "mrrope " + line));
   write_model(folder_.file("model.gguf"), paper_model(kLlama3));
   essays();
   const std::string before = "cd " + folder_.path().string() + ";";

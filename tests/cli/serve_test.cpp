@@ -46,8 +46,10 @@ TEST(ServeCommand, FlagsThatExcludeEachOtherAreNamed) {
   }
   expect_run(serve, 0, {"3 conversations of 4096 tokens each"});
   expect_run(serve + "--kv-unified", 0, {"3 conversations of 4096 tokens together"});
-  for (const char* good : {"--slot-save-path /tmp --deterministic", "--no-kv-unified",
-                           "--slot-save-path /tmp --kv-unified --method pro"}) {
+  expect_run("serve " MRROPE_TINY_MODEL " --dry-run --ctx 4k --parallel 1 --embeddings", 0,
+             {"1 conversation of 4096 tokens each"});
+  for (const char* good : {"--pooling mean", "--slot-save-path /tmp --deterministic",
+                           "--no-kv-unified", "--slot-save-path /tmp --kv-unified --method pro"}) {
     expect_run(serve + good);
   }
 }

@@ -11,13 +11,51 @@ namespace {
 
 json json_of(const std::string& arguments) { return expect_json(arguments + " --json"); }
 
-// docs/near-far.md shows it.
-TEST(TheoryCommand, DrawsThePictureOfNearAndFar) {
+// The pages that show a picture name its command below it.
+TEST(TheoryCommand, DrawsThePicturesOfTheDocs) {
   const TempFolder temp;
-  expect_run("theory distance llama2 --ctx 20k --methods pro,elastic:pro,far:pi --svg " +
-             temp.file("distance.svg"));
-  EXPECT_EQ(read_file(temp / "distance.svg"),
-            read_file(std::string(MRROPE_GOLDEN_DIR) + "/../../docs/pictures/near-far.svg"));
+  const std::string docs = std::string(MRROPE_GOLDEN_DIR) + "/../../docs";
+  const std::pair<std::string, std::string> pictures[] = {
+      {"design/growing-contexts.md",
+       "theory distance --rotary-dim 128 --rope-freq-base 10000 --train-ctx 1024 --ctx 2000 "
+       "--method none,pi,far:pi -o near-far.svg"},
+      {"design/growing-contexts.md",
+       "theory ladder llama2 --ctx 16k --method pro,elastic:pro,far:pi -o ladder.svg"},
+      {"design/paper.md",
+       "theory digits --rotary-dim 8 --rope-freq-base 10000 --train-ctx 4096 --method none,pi,pro "
+       "--scale 4 --positions 1234,1235,4096,12340 -o radix.svg"}};
+  for (const auto& [page, command] : pictures) {
+    EXPECT_TRUE(contains(read_file(docs + "/" + page), "    mrrope " + command + "\n")) << command;
+    expect_run(command, 0, {}, "cd " + temp.path().string() + ";");
+    const std::string file = command.substr(command.rfind(' ') + 1);
+    EXPECT_EQ(read_file(temp / file), read_file(docs + "/pictures/" + file)) << file;
+  }
+}
+
+TEST(TheoryCommand, TheScaleAtEachLength) {
+  const json j = json_of("theory ladder llama2 --ctx 16k --method pro,elastic:pro,far:pi");
+  EXPECT_EQ(j["methods"][0]["steps"], json::parse(R"([{"up_to": 16384, "scale": 4.0}])"));
+  const json& elastic = j["methods"][1]["steps"];
+  EXPECT_EQ(elastic.size(), 9u);
+  EXPECT_EQ(elastic[0], json::parse(R"({"up_to": 4096, "scale": 1.0})"));
+  EXPECT_EQ(elastic.back(), json::parse(R"({"up_to": 16384, "scale": 4.0})"));
+  const json& far = j["methods"][2]["steps"];
+  ASSERT_EQ(far.size(), 5u) << "the borders of a rung have one scale";
+  EXPECT_EQ(far[4]["up_to"], 16384);
+  EXPECT_NEAR(far[4]["scale"].get<double>(), 1.25 * 15872 / (4096 - 1024), 2e-3);
+}
+
+// One chart where every pair sees the same, two where pairs differ.
+TEST(TheoryCommand, ChartsOfDistance) {
+  const TempFolder temp;
+  const auto charts = [&](const std::string& methods) {
+    expect_run("theory distance llama2 --ctx 8k --method " + methods + " -o " + temp.file("d.svg"));
+    const std::string text = read_file(temp / "d.svg");
+    return std::pair(contains(text, "How far away each token seems"),
+                     contains(text, "in the slowest pair"));
+  };
+  EXPECT_EQ(charts("none,pi,far:pi"), std::pair(true, false));
+  EXPECT_EQ(charts("none,pro"), std::pair(false, true));
 }
 
 TEST(TheoryCommand, AttentionOfARealModel) {
@@ -55,7 +93,7 @@ TEST(TheoryCommand, AttentionOfAModelAsItRuns) {
                    .contains("as_it_runs"));
 }
 
-// As docs/methods.md prints it.
+// As docs/reference/methods.md prints it.
 TEST(TheoryCommand, RootsOverScales) {
   const json j = json_of("theory bound llama2 --methods yarn,pro --scales 2..64");
   ASSERT_EQ(j["scales"].size(), 63u);

@@ -219,7 +219,7 @@ void large_batches_agree() {
   std::printf("large batches: largest error over its bound %.3f\n", worst);
 }
 
-// The largest error of computed and stored cosines and sines: docs/numerics.md quotes it.
+// The largest error of computed and stored cosines and sines: docs/design/numerics.md quotes it.
 void errors_by_position() {
   const Plan plan = plan_of(128, Pairing::halves, "none", 1);
   std::printf("largest error of a turned pair of length 1, f32, 64 pairs, base 500000:\n");

@@ -52,9 +52,9 @@ MRROPE_HOME=$prefix/share/mrrope "$work/alone" eval ppl "$prefix/share/mrrope/mo
   --lengths 64 --samples 1 --method none --kl-positions 0 >/dev/null 2>&1 || fail "MRROPE_HOME"
 
 if command -v man >/dev/null && [ -x "$(command -v groff)" ]; then
-  man -M "$prefix/share/man" mrrope 2>/dev/null | grep '^MRROPE plan' >/dev/null || fail "man page"
+  man -M "$prefix/share/man" mrrope-eval 2>/dev/null | grep '^MRROPE eval ppl' >/dev/null || fail "man page"
 else
-  grep -q '^.SH MRROPE plan' "$prefix/share/man/man1/mrrope.1" || fail "man page"
+  grep -q '^.SH MRROPE eval ppl' "$prefix/share/man/man1/mrrope-eval.1" || fail "man page"
 fi
 words=$(bash --norc -c '. "$1"; COMP_WORDS=(mrrope pl); COMP_CWORD=1; _mrrope; echo "${COMPREPLY[*]}"' \
   - "$prefix/share/bash-completion/completions/mrrope")

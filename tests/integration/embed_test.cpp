@@ -44,7 +44,8 @@ class EmbedArchitecture : public testing::TestWithParam<ArchitectureCase> {};
 // In parts of 16 tokens.
 TEST_P(EmbedArchitecture, IsWhatLibllamaPools) {
   const RandomModel file(GetParam().metadata(), 11);
-  const LocalOptions options = exact_options(512, 16, 2, "auto");
+  LocalOptions options = exact_options(512, 16, 2, "auto");
+  options.pooling = "last";
   std::unique_ptr<TimelineModel> model;
   try {
     model = open_local(read_model(file.path()), options);
@@ -98,14 +99,29 @@ TEST(Embed, PoolsAsTheFileSays) {
   }
 }
 
+TEST(Embed, PoolsAsTheFlagSays) {
+  const test::TempFolder folder;
+  const auto path = folder.path() / "pooled.gguf";
+  LocalOptions options = exact_options(1024, 512);
+  options.pooling = "mean";  // the file says: none
+  const std::vector<Token> tokens = test::words(30, 200);
+  expect_near(pooled(path, 0, options)->embed(tokens),
+              stock_embedding(path, tokens, LLAMA_POOLING_TYPE_MEAN, options));
+}
+
 TEST(Embed, RefusesWhatItCannot) {
   const test::TempFolder folder;
   const auto path = folder.path() / "pooled.gguf";
-  const LocalOptions options = exact_options(1024, 512);
+  LocalOptions options = exact_options(1024, 512);
   for (const std::uint64_t type : {0, 4}) {  // none, and a ranking
     const auto model = pooled(path, type, options);
     EXPECT_ERROR(model->embed(test::words(5, 64)), unsupported, "pooling_type");
   }
+  {  // llama-server has none of a model whose file states nothing
+    const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
+    EXPECT_ERROR(model->embed(test::words(5, 64)), unsupported, "states no llama.pooling_type");
+  }
+  options.pooling = "last";
   const auto model = open_local(read_model(MRROPE_TINY_MODEL), options);
   const auto kind = [&](const std::vector<Token>& tokens) {
     return test::error_of([&] { model->embed(tokens); }).kind();

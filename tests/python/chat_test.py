@@ -57,6 +57,11 @@ def main() -> None:
         home = pathlib.Path(folder)
         model = with_template(TINY, CHAT, folder)
         (home / "long.txt").write_text("The theorem of the lemma. " * 100)
+        (home / "longer.txt").write_text("The theorem of the lemma. " * 400)
+        (home / "longest.txt").write_text("The theorem of the lemma. " * 1000)
+        (home / "big.txt").write_bytes(b"a" * ((64 << 20) + 1))
+        (home / "a.pdf").write_bytes(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n")
+        os.mkfifo(home / "pipe")
         session = str(home / "kept.session")
         chat = Terminal("chat", model, "--ctx", "4k", "-n", "12", "--seed", "1",
                         XDG_CACHE_HOME=folder)
@@ -68,11 +73,27 @@ def main() -> None:
         chat.type("/help\n")
         chat.wait_for("/file PATH(.|\n)*> $")
         chat.type("/nonsense\n")
-        chat.wait_for("There is no command /nonsense(.|\n)*> $")
+        chat.wait_for("Unknown command /nonsense; /help lists them(.|\n)*> $")
         chat.type("Hello\n")
         chat.wait_for(r"\[\d+ of 4096 tokens\](.|\n)*> $")
         chat.type(f"/file {home}/no.txt\n")
         chat.wait_for("cannot read .*no.txt(.|\n)*> $")
+        for path, words in ((f"{home}/pipe", "a pipe or a device"), ("/dev/zero", "a pipe or a device"),
+                            ("-", "cannot read .*/-"), (folder, "it is a folder"), (f"{home}/a.pdf", "pdftotext"),
+                            (f"{home}/big.txt", "more than 64 MiB"),
+                            (f"{home}/longest.txt", r"a prompt of \d+ tokens(.|\n)*give --ctx")):
+            chat.type(f"/file {path}\n")
+            chat.wait_for(f"{words}(.|\n)*> $")
+        # Two files that do not fit together stay until they are dropped.
+        for _ in range(2):
+            chat.type(f"/file {home}/longer.txt\n")
+            chat.wait_for(r"longer.txt: \d+ tokens(.|\n)*> $")
+        chat.type("What is it?\n")
+        chat.wait_for("do not fit(.|\n)*still attached; /file drops it(.|\n)*> $")
+        chat.type("/file\n")
+        chat.wait_for("No file is attached(.|\n)*> $")
+        chat.type("/save\n")
+        chat.wait_for("/save needs a path(.|\n)*> $")
         chat.type(f"/file {home}/long.txt\n")
         chat.wait_for(r"long.txt: \d+ tokens(.|\n)*> $")
         chat.type("What \\\nis it?\n")
@@ -80,6 +101,10 @@ def main() -> None:
         assert int(re.search(r"\[(\d+) of", read)[1]) > 500, read
         chat.type("/context\n")
         chat.wait_for(r"\[[=#.]+\] \d+ of 4096 tokens\n(.|\n)*# \d+ exact(.|\n)*> $")
+        for path, words in ((f"{home}/none/a", "none"), (f"{home}/long.txt", "long.txt"), (model, "gguf")):
+            chat.type(f"/save {path}\n")
+            chat.wait_for(f"{words}(.|\n)*> $")
+        assert (home / "long.txt").read_text().startswith("The theorem"), "it was not ours to replace"
         chat.type(f"/save {session}\n")
         chat.wait_for("Saved(.|\n)*> $")
         chat.type("/clear\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs every Python block of docs/python.md in order, and compares what the comments promise.
+"""Runs every Python block of docs/guide/python.md in order, and compares what the comments promise.
 
 docs_test.py PYTHON.md WORK_FOLDER    (the folder holds `checkpoint`; `mrrope` is in the PATH)
 """
@@ -35,7 +35,7 @@ def main():
             continue  # the test of the wheel types these
         said = io.StringIO()
         with redirect_stdout(said):
-            exec(compile("\n" * (number - 1) + body, "docs/python.md", "exec"), scope)
+            exec(compile("\n" * (number - 1) + body, "docs/guide/python.md", "exec"), scope)
         ran += 1
         found = said.getvalue().splitlines()
         wanted = re.findall(r"^print\(.*\) +# (.*)$", body, re.MULTILINE)
@@ -43,7 +43,7 @@ def main():
             promised += 1
             assert line in found or line.startswith("what "), (number, line, found)
     assert ran >= 12 and promised >= 7, (ran, promised)
-    print(f"docs/python.md: {ran} blocks, {promised} promised lines")
+    print(f"docs/guide/python.md: {ran} blocks, {promised} promised lines")
 
 
 main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # patch.sh VENV BUILD SOURCE: the Python module with numpy, torch and transformers: its own tests,
-# patch() against the engine, the example, and docs/python.md. Exit code 77: skipped.
+# patch() against the engine, the example, and docs/guide/python.md. Exit code 77: skipped.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/packages.sh"
@@ -15,6 +15,7 @@ export HF_HUB_OFFLINE=1 PATH=$build/bin:$PATH MRROPE_PYTHON=$python
 "$python" "$here/bad_input_test.py"
 "$python" "$here/plugin_test.py"
 "$python" "$here/vllm_rungs_test.py"
+"$python" "$source/tests/docs/engine_code.py" "$build/bin/mrrope" cc "$source" | grep "the same in PyTorch"
 "$python" "$here/patch_test.py" "$build/bin/score_tokens" "$source/models/mrrope-tiny.gguf" \
   "$source/tests/golden/tiny_logprobs.json" "$work"
 # The example and the page, on MrRoPE Tiny with its tokenizer.
@@ -39,4 +40,4 @@ text = pathlib.Path(sys.argv[1]).read_text()
 pathlib.Path(sys.argv[2]).write_text(
     text[:3000] + "\nThe magic number for amber is 482913.\n" + text[3000:6000])
 PYTHON
-"$python" "$here/docs_test.py" "$source/docs/python.md" "$work"
+"$python" "$here/docs_test.py" "$source/docs/guide/python.md" "$work"

@@ -408,7 +408,7 @@ def plain_attention(query, key, value, ladder, count):
     for head in range(len(query)):
         group, scores = head * len(key) // len(query), []
         for at in range(count):
-            if ladder.near and at < place.border:  # docs/near-far.md
+            if ladder.near and at < place.border:  # docs/design/growing-contexts.md
                 moved = place.shift if (factor == factor[0]).all() else place.border * (1 - 1 / factor)
                 angles, by = (at / factor + moved) * theta, far.attention_scale ** 2
             elif ladder.near:
@@ -503,6 +503,41 @@ def check_longrope(work):
     assert float(apart.abs().max()) < 1e-4
 
 
+def check_two_lists():
+    """Phi-3 under auto: its short list up to the window, its long one beyond; keys are turned."""
+    pairs = 8
+    lists = {"short_factor": [1 + 0.1 * i for i in range(pairs)],
+             "long_factor": [2 + 3.0 * i for i in range(pairs)]}
+    config = config_of("phi3", pad_token_id=0, original_max_position_embeddings=64, sliding_window=None,
+                       rope_parameters={"rope_type": "longrope", "rope_theta": 10000.0, **lists})
+    config.num_hidden_layers = 1  # more of them would remember the list that the window was read with
+    torch.manual_seed(3)
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        model.model.layers[0].self_attn.qkv_proj.weight *= 20
+    tokens = list(range(60)) * 3
+    short, long = logits_of(model, tokens[:64]), logits_of(model, tokens)
+    ladder = mrrope.patch(model, "auto", ctx=256)
+    assert ladder.method == "elastic:vendor" and [r.length for r in ladder.rungs] == [64, 256]
+    assert torch.equal(logits_of(model, tokens[:64]), short)
+    for size in (len(tokens), 50, 1):
+        cache, parts = DynamicCache(config=model.config), []
+        for start in range(0, len(tokens), size):
+            parts.append(logits_of(model, tokens[start:start + size], past_key_values=cache))
+        rows = torch.cat(parts)
+        apart = float((rows[64:] - long[64:]).abs().max())
+        assert apart < 1e-3 * float(long.abs().max()), (size, apart)
+        assert float((rows[:64] - short).abs().max()) < 1e-4, size
+    signal = float((short - long[:64]).abs().max() / long.abs().max())
+    assert signal > 0.05, signal  # this test could fail
+    mrrope.unpatch(model)
+    assert torch.equal(logits_of(model, tokens), long)
+    refused("made for 256 tokens", mrrope.patch, model, "elastic:vendor", ctx=512)
+    refused("two lists", mrrope.patch, transformers.AutoModelForCausalLM.from_config(
+        config_of("llama")), "elastic:vendor", ctx=512)
+    print(f"two lists: beyond the window those of transformers; the other list is {signal:.2f} away")
+
+
 def main():
     score_tokens, model, golden, work = map(pathlib.Path, sys.argv[1:])
     print(f"transformers {transformers.__version__}, torch {torch.__version__}", flush=True)
@@ -522,6 +557,7 @@ def main():
     transformers.AutoModelForCausalLM.from_config(config_of("llama")).save_pretrained(work / "reach")
     check_reach(work)
     check_longrope(work)
+    check_two_lists()
     check_plans(work)
     check_caches(work)
     check_far(work)

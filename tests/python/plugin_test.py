@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin for vLLM, on a stand-in for the module of vLLM that it changes. Needs torch.
 
-docs/vllm.md has the results with vLLM itself.
+docs/guide/export.md has the results with vLLM itself.
 """
 import logging
 import os

@@ -37,7 +37,7 @@ class Api(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.chat_model = with_template(MODEL, CHAT, cls.folder.name)
-        cls.server = Server("--parallel", "4", model=cls.chat_model)
+        cls.server = Server("--parallel", "4", "--pooling", "last", model=cls.chat_model)
         cls.model = "chatty"
 
     @classmethod
@@ -184,6 +184,10 @@ class Api(unittest.TestCase):
         self.assertLess(second.usage.prompt_tokens - kept, 60)
         # The same answer as when everything is read at once.
         with Server("--parallel", "1", model=self.chat_model) as other:
+            for path, body in (("/v1/embeddings", {"input": "a"}), ("/api/embed", {"input": "a"})):
+                status, answer = other.post(path, body)  # as llama-server: the file states no pooling
+                self.assertEqual(status, 400)
+                self.assertIn("--pooling mean", json.dumps(answer))
             alone = ask(other.client())
         self.assertEqual(alone.usage.prompt_tokens_details.cached_tokens, 0)
         self.assertLess(gap_where_they_differ(alone.choices[0].to_dict(), second.choices[0].to_dict()) or 0, TIE)

@@ -34,7 +34,7 @@ class Person(pydantic.BaseModel):
 class Clients(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Server("--parallel", "4", ctx=2048)
+        cls.server = Server("--parallel", "4", "--pooling", "last", ctx=2048)
         cls.client = cls.server.client()
 
     @classmethod

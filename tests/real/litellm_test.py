@@ -33,7 +33,7 @@ class Litellm(unittest.TestCase):
         self.assertIn("31", last.content)
 
     def test_round_trip(self):
-        with Server("--parallel", "1", ctx=2048) as server:
+        with Server("--parallel", "1", "--pooling", "last", ctx=2048) as server:
             base = f"http://127.0.0.1:{server.port}"
             openai = lambda messages, **more: litellm.completion(
                 model=f"openai/{NAME}", api_base=base + "/v1", api_key="none", messages=messages,

@@ -133,8 +133,15 @@ std::vector<std::vector<double>> ReferenceLlama::logits(const std::vector<std::i
     }
     for (std::size_t i = 0; i < count; ++i) {
       const std::vector<double> h = norm(block + "ffn_norm", x[i]);
-      std::vector<double> gate = times(block + "ffn_gate", h);
-      const std::vector<double> up = times(block + "ffn_up", h);
+      std::vector<double> up = times(block + "ffn_up", h);
+      std::vector<double> gate;
+      if (tensors_.count(block + "ffn_gate.weight") > 0) {
+        gate = times(block + "ffn_gate", h);
+      } else {  // Phi-3: the front of one matrix
+        const auto middle = up.begin() + std::ptrdiff_t(up.size() / 2);
+        gate.assign(up.begin(), middle);
+        up.erase(up.begin(), middle);
+      }
       for (std::size_t e = 0; e < gate.size(); ++e) {
         gate[e] = gate[e] / (1 + std::exp(-gate[e])) * up[e];
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch with random numbers, and its check: every element of every head against the reference,
-// within the bound of docs/numerics.md, and nothing else written. For the CPU and the GPU alike.
+// within the bound of docs/design/numerics.md, and nothing else written. For the CPU and the GPU
+// alike.
 #pragma once
 
 #include <cmath>
@@ -25,8 +26,8 @@ inline double rounding(Element element) {
   return element == Element::f32 ? 0x1p-24 : element == Element::f16 ? 0x1p-11 : 0x1p-8;
 }
 
-// docs/numerics.md: for a pair of length `size` after the turn. `angles` is the error of cosine and
-// sine: rounding(table.element()), or kComputedAngles on the GPU.
+// docs/design/numerics.md: for a pair of length `size` after the turn. `angles` is the error of
+// cosine and sine: rounding(table.element()), or kComputedAngles on the GPU.
 constexpr double kComputedAngles = 4 * 0x1p-24;
 inline double error_bound(Element element, double angles, double size) {
   const double least = element == Element::f16 ? 0x1p-25 : 0;  // half a step of subnormals

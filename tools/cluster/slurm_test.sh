@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Starts Slurm on this one machine, submits the array job of docs/scale.md with four shards, kills one in
+# Starts Slurm on this one machine, submits the array job of docs/guide/cluster.md with four shards, kills one in
 # the middle and requeues it, merges, and compares with one uninterrupted run, byte for byte.
 #   slurm_test.sh MRROPE       MRROPE: the command
 # Needs root and the packages slurm-wlm and munge; otherwise it is skipped (exit code 77) and says so. The
@@ -9,7 +9,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 mrrope=$(realpath "${1:?usage: slurm_test.sh MRROPE}")
 . "$root/tests/skipped.sh"
-skip() { skipped "the array job of docs/scale.md did not run under Slurm" "$1"; }
+skip() { skipped "the array job of docs/guide/cluster.md did not run under Slurm" "$1"; }
 fail() { echo "slurm_test.sh: $*" >&2; exit 1; }
 [ "$(id -u)" -eq 0 ] || skip "its daemons need root"
 for program in munged slurmctld slurmd sbatch; do
@@ -87,12 +87,12 @@ small() {
 }
 {
   echo '#!/bin/bash'
-  sed -n '/^    #SBATCH --array/,/^$/{s/^    //p}' "$root/docs/scale.md" | small
+  sed -n '/^    #SBATCH --array/,/^$/{s/^    //p}' "$root/docs/guide/cluster.md" | small
 } >job.sh
 [ "$(grep -c 'mrrope eval ruler' job.sh)" -eq 1 ] && grep -q 'array=1-4 --requeue' job.sh ||
-  fail "docs/scale.md has another job than this test expects: $(cat job.sh)"
-merge=$(sed -n 's/^    \(mrrope report runs[^#]* -o [^#]*\).*/\1/p' "$root/docs/scale.md")
-[ -n "$merge" ] || fail "docs/scale.md does not say how to merge"
+  fail "docs/guide/cluster.md has another job than this test expects: $(cat job.sh)"
+merge=$(sed -n 's|^    mrrope report part1 part2 \(-o whole\)$|mrrope report runs/part* \1|p' "$root/docs/guide/cluster.md")
+[ -n "$merge" ] || fail "docs/guide/cluster.md does not say how to merge"
 export PATH=$work/bin:$PATH
 job=$(sbatch --parsable --output=shard%a.log --open-mode=append job.sh)
 say() { printf '%s\n' "slurm_test.sh: $*"; }
@@ -117,7 +117,7 @@ done
 grep -q '^note: resuming' shard1.log || fail "shard 1 did not resume: $(cat shard1.log)"
 
 bash -c "$merge" >merge.log 2>&1 || fail "merge: $(cat merge.log)"
-whole=$(sed -n '/^mrrope eval/,$p' job.sh | sed 's|--shard [^ ]* -o .*|-o alone|')
+whole=$(sed -n 's/^srun //; /^mrrope eval/,$p' job.sh | sed 's|--shard [^ ]* -o .*|-o alone|')
 bash -c "$whole" >alone.log 2>&1 || fail "the uninterrupted run: $(cat alone.log)"
 for file in journal.jsonl results.json; do
   cmp "whole/$file" "alone/$file" || fail "$file differs from that of one uninterrupted run"

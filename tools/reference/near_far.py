@@ -7,7 +7,7 @@
 SCORES.json comes from tests/python/score_tokens (tokens and the engine's log-probabilities under the
 same ladder). Every method reads those tokens:
 
-    plan                 the ladder of --plan, as docs/near-far.md defines it
+    plan                 the ladder of --plan, as docs/design/growing-contexts.md defines it
     self-extend:G:W      Self-Extend in its exact form: groups of G, W neighbours
     dca:C                Dual Chunk Attention in its exact form: chunks of C tokens
     none                 the model as shipped

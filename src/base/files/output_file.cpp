@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string_view>
@@ -16,7 +17,6 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 
@@ -32,10 +32,9 @@ void refuse_special(const fs::path& path) {
   // Behind a link such as /dev/stdout there may be a regular file, and the link would be replaced.
   if (fs::is_symlink(fs::symlink_status(path, ignored))) {
     const std::string target = fs::read_symlink(path, ignored).string();
-    if (target.starts_with("/proc/") || target.starts_with("/dev/")) {
-      refuse(cat(shown(path.string()), " is a link to ", target),
-             "give the name of a file; - means standard output");
-    }
+    refuse_if(target.starts_with("/proc/") || target.starts_with("/dev/"),
+              cat(shown(path.string()), " is a link to ", target),
+              "give the name of a file; - means standard output");
   }
   const fs::file_status status = fs::status(path, ignored);
   if (!fs::exists(status) || fs::is_regular_file(status)) return;
@@ -166,6 +165,14 @@ int retry_open(const fs::path& path, int flags) {
     file = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
   } while (file < 0 && errno == EINTR);
   return file;
+}
+
+fs::path cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "mrrope";
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return {};
+  return fs::path(home) / ".cache/mrrope";
 }
 
 fs::path folder_of(const fs::path& path) {
@@ -348,11 +355,10 @@ Staging::How Staging::place(const fs::path& name, bool replace) {
   if (code == 0) return How::created;
   if (code != EEXIST) cannot("rename to", to, code);
   if (!replace) refuse_existing(to, is_folder(from) ? "folder" : "name");
-  if (is_folder(from) != is_folder(to)) {
-    refuse(cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
-               ", so it is not replaced"),
-           "give another name with -o");
-  }
+  refuse_if(is_folder(from) != is_folder(to),
+            cat(shown(to.string()), is_folder(to) ? " is a folder" : " is not a folder",
+                ", so it is not replaced"),
+            "give another name with -o");
   code = rename_with(from, to, kExchange);
   if (code == 0) return How::exchanged;
   if (!is_unsupported(code)) cannot("replace", to, code);

@@ -38,6 +38,10 @@ int retry_open(const std::filesystem::path& path, int flags);
 // Flushes a folder so that a rename in it survives a power cut. Some file systems cannot: ignored.
 void flush_folder(const std::filesystem::path& folder);
 
+// What is kept between calls: $XDG_CACHE_HOME/mrrope, or that of ~/.cache. Empty where the system
+// has no place for it.
+std::filesystem::path cache_folder();
+
 // The folder that holds `path`; "." for a bare name.
 std::filesystem::path folder_of(const std::filesystem::path& path);
 

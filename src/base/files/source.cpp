@@ -14,7 +14,6 @@
 
 #include "base/text.h"
 #include "base/utf8.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 namespace {

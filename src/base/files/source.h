@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace mrrope {
@@ -43,6 +44,24 @@ class Source {
   std::uint64_t size_ = 0;
   std::string name_;
 };
+
+// Questions that nothing can go wrong with: what cannot be looked at is not there.
+inline bool path_exists(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+inline bool folder_exists(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+inline bool file_exists(const std::filesystem::path& path) {  // a regular one
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(path, ignored);
+}
+inline bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored);
+}
 
 // Throws Error (failed) for a file or folder that is missing or may not be read, and for a folder
 // with nothing in it. Reads nothing, so that it may be a pipe.
@@ -96,6 +115,10 @@ inline constexpr const char* kDamaged = "the file is damaged or was edited by ha
 // Throws Error (corrupt): "FILE: MESSAGE".
 [[noreturn]] void corrupt(const std::string& file, const std::string& message,
                           const std::string& hint = kDamaged);
+inline void corrupt_if(bool wrong, const std::string& file, const std::string& message,
+                       const std::string& hint = kDamaged) {
+  if (wrong) corrupt(file, message, hint);
+}
 
 // Throws Error (corrupt) unless `name`, found in `file`, is the plain name of a file.
 void check_plain_name(std::string_view file, std::string_view name);

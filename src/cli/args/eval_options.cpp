@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "base/files/source.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
@@ -11,7 +12,6 @@
 #include "core/methods.h"
 #include "eval/run/run_folder.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -39,16 +39,17 @@ eval::Shard chosen_shard(const EvalFlags& flags) {
 // What the server of an endpoint decides.
 void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
-  refuse_if(!extension.methods.empty() || !extension.plan_files.empty() || extension.scale,
-            "the server of an endpoint sets the scaling of its model",
-            "remove --method, --plan and --scale; mrrope export writes a plan into files that "
-            "servers run");
+  refuse_if(
+      !extension.methods.empty() || !extension.plan_files.empty() || extension.scale ||
+          !extension.profile.empty(),
+      "the server of an endpoint sets the scaling of its model",
+      "remove --method, --plan, --profile and --scale; mrrope export writes a plan into files that "
+      "servers run");
   const SubjectFlags& subject = flags.subject;
   refuse_if(!subject.train_ctx.empty() || subject.replace_scaling,
             "the server of an endpoint sets the geometry of its model",
             "remove --train-ctx and --replace-scaling");
-  std::error_code error;
-  refuse_if(std::filesystem::exists(subject.model, error),
+  refuse_if(path_exists(subject.model),
             cat(subject.model, " is a file, and --endpoint has its own model"),
             "to use only its vocabulary, give --vocab " + subject.model);
 }
@@ -101,11 +102,7 @@ eval::EvaluationOptions evaluation_options(const EvalFlags& flags, const EvalJob
 }
 
 void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
-  CLI::Option* url =
-      add_value(task, "--endpoint", flags.url, "URL",
-                "An OpenAI-compatible server instead of a file: http://host:port/v1, or "
-                ".../v1/chat/completions to let it apply its own template; the API key is read "
-                "from MRROPE_API_KEY or OPENAI_API_KEY");
+  CLI::Option* url = add(task, "--endpoint", flags.url);
   for (const char* local : {"--hf-repo", "--gpu-layers", "--rpc", "--threads", "--ubatch-size",
                             "--cache-type-k", "--cache-type-v", "--flash-attn"}) {
     url->excludes(task.get_option(local));  // the server decides
@@ -119,12 +116,9 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
       ->check(CLI::IsMember({"completions", "chat"}))
       ->group("")
       ->needs(url);
-  add_default(task, "--parallel", flags.parallel, "N", "Requests in flight at once")->needs(url);
-  add_default(task, "--timeout", flags.seconds, "S", "Seconds to wait for a reply before retrying")
-      ->needs(url);
-  add_value(task, "--vocab", flags.vocabulary, "FILE",
-            "A GGUF file to count tokens with, if the server has no /tokenize")
-      ->needs(url);
+  add(task, "--parallel", flags.parallel)->needs(url);
+  add(task, "--timeout", flags.seconds)->needs(url);
+  add(task, "--vocab", flags.vocabulary)->needs(url);
 }
 
 }  // namespace
@@ -133,22 +127,17 @@ void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
   add_extension(task, flags.extension, "none, yarn, pro, auto (far:pi beyond the window)",
                 "the longest of --lengths");
-  add_value(task, "--lengths", flags.lengths, "N,...", "Lengths to report, e.g. 512,1k,2k,4k,8k");
+  add_profile(task, flags.extension);
+  add(task, "--lengths", flags.lengths);
 }
 
-void add_eval_output(CLI::App& task, EvalFlags& flags, const std::string& examples, Runs runs) {
+void add_eval_output(CLI::App& task, EvalFlags& flags, Runs runs) {
   add_engine(task, flags.engine);
   if (runs == Runs::anywhere) add_endpoint(task, flags.remote);
-  add_value(task, "-o,--out", flags.out, "DIR",
-            "Folder for run.json, journal.jsonl and results.json");
-  add_value(task, "--shard", flags.shard, "I/N",
-            "Run only part I of N, in its own folder; mrrope report joins the parts");
-  add_format(task, flags.format, "text,json,csv,lm-eval");
-  task.add_flag("--dry-run", flags.dry_run, "Print what the run would cost, and stop")
-      ->excludes(task.get_option("--json"));
-  task.footer(
-      cat("Examples:\n", examples,
-          "A run with -o that was interrupted resumes when the same command is given again."));
+  add(task, "-o,--out", flags.out);
+  add(task, "--shard", flags.shard);
+  add_format(task, flags.format);
+  add(task, "--dry-run", flags.dry_run)->excludes(task.get_option("--json"));
 }
 
 std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx) {
@@ -168,7 +157,7 @@ OpenModel open_model(EvalJob& job) {
     return {nullptr, nullptr, engine::open_vocabulary(job.model), job.ctx};
   }
   if (!job.served()) {
-    OpenModel model{engine::open_checked(job.model, job.engine, ladders, job.places), nullptr};
+    OpenModel model{load(job.model, job.engine, ladders, job.places), nullptr};
     for (auto& [index, choice] : job.automatic) {
       use(*model.local, choice);
       job.methods[index].ladder = choice.ladder;
@@ -190,7 +179,7 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
   if (flags.dry_run && shard.part()) note(cat("the cost is that of all ", shard.count, " shards"));
   std::error_code none;
   if (flags.dry_run && !flags.out.empty() &&
-      std::filesystem::exists(std::filesystem::path(flags.out) / "journal.jsonl", none)) {
+      path_exists(std::filesystem::path(flags.out) / "journal.jsonl")) {
     note(cat("the cost is that of a new run: what ", flags.out, " has already is not run again"));
   }
   EvalJob job;
@@ -221,8 +210,14 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
   if (extension.methods.empty() && extension.plan_files.empty()) {
     extension.methods = {"none,yarn,pro,auto"};
   }
+  // A preset repeats published runs, which know no profile.
+  if (chosen_preset() == nullptr || !extension.profile.empty()) {
+    take_profile(extension, job.model, job.ctx, true);
+  }
   std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
-  if (auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx)) {
+  const auto named = [](const Candidate& c) { return c.name == "vendor"; };
+  const auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx);
+  if (vendor && std::none_of(candidates.begin(), candidates.end(), named)) {
     candidates.push_back(*vendor);
   }
   for (const Candidate& c : candidates) {

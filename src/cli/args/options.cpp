@@ -9,13 +9,12 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "core/methods.h"
 #include "eval/run/runner.h"
 #include "formats/plan_file.h"
 #include "hub/hub.h"
-#include "mrrope/error.h"
+#include "tune/profile.h"
 
 namespace mrrope::cli {
 
@@ -49,10 +48,9 @@ void refuse_without_method(const ExtensionFlags& flags) {
 
 // Whether --plan names a model file or folder instead of a plan file.
 bool is_model(const std::filesystem::path& path) {
-  std::error_code error;
   const std::string ending = path.extension().string();
   return ending == ".gguf" || ending == ".safetensors" || path.filename() == "config.json" ||
-         std::filesystem::is_directory(path, error);
+         folder_exists(path);
 }
 
 // The scaling that a model declares, as a plan on its plain geometry. Throws Error (usage) if it
@@ -105,6 +103,9 @@ Candidate declared_plan(const std::string& model_path) {
   return {cat("from ", model.path.filename().string()), make_ladder(plan)};
 }
 
+// What a profile takes the place of: auto as it is.
+bool is_unnamed(const MethodSpec& method) { return method == MethodSpec{std::string(kAuto)}; }
+
 // Where the model is, after a download with a bar.
 std::filesystem::path model_path(const SubjectFlags& flags) {
   if (!flags.download) return hub::find_model(flags.model);
@@ -151,9 +152,7 @@ std::int64_t parse_length(const std::string& text) {
 }
 
 void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
-  CLI::Option* model =
-      add_value(verb, "model,-m,--model", flags.model, "MODEL",
-                "GGUF file, Hugging Face folder, or a name that mrrope models lists");
+  CLI::Option* model = add(verb, "model,-m,--model", flags.model);
   const auto take_repository = [&flags](const std::string& name) {
     flags.model = name;
     flags.download = true;
@@ -163,15 +162,11 @@ void add_subject(CLI::App& verb, SubjectFlags& flags, Takes takes) {
           "-hf USER/REPO[:QUANT]: its GGUF model, downloaded if it is not here")
       ->type_name("REPO")
       ->excludes(model);
-  add_value(verb, "--train-ctx", flags.train_ctx, "LENGTH",
-            "Trained context length; replaces the one that the model file states");
-  verb.add_flag("--replace-scaling", flags.replace_scaling,
-                "Ignore the vendor's own scaling: start from the plain base and window");
+  add(verb, "--train-ctx", flags.train_ctx);
+  add(verb, "--replace-scaling", flags.replace_scaling);
   if (takes == Takes::model) return;
-  add_value(verb, "--rotary-dim", flags.rotary_dim, "N",
-            "Without a model file: rotated elements per head");
-  add_value(verb, "--rope-freq-base", flags.base, "BASE",
-            "Without a model file: RoPE base (rope_theta)");
+  add(verb, "--rotary-dim", flags.rotary_dim);
+  add(verb, "--rope-freq-base", flags.base);
 }
 
 bool given(const SubjectFlags& flags) {
@@ -213,9 +208,9 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
                       "'pro(low=5,headroom=1.25)'; without it ",
                       without_method))
       ->type_name("NAME,...");  // their notation has commas of its own
-  add_value(verb, "--scale", flags.scale, "S", "Extend the window by this factor");
-  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
-            cat("Tokens of context, e.g. 128k; without it ", without_ctx));
+  add(verb, "--scale", flags.scale);
+  CLI::Option* ctx = add(verb, "-c,--ctx", flags.ctx);
+  ctx->description(ctx->get_description() + without_ctx);
   for (std::size_t i = 0; i < flags.parameters.size(); ++i) {
     const ParameterInfo& p = parameters()[i];
     verb.add_option(flag_name(p), flags.parameters[i])
@@ -225,18 +220,41 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
                    "=", text, ")'"));
         });
   }
-  add_value(verb, "--plan", flags.plan_files, "FILE",
-            "Plan file written by mrrope plan or tune, or a model whose declared scaling is "
-            "taken; repeatable");
+  add(verb, "--plan", flags.plan_files);
 }
 
-void add_format(CLI::App& verb, std::string& format, const char* formats) {
+void add_profile(CLI::App& verb, ExtensionFlags& flags) {
+  CLI::Option* file = add(verb, "--profile", flags.profile);
+  add(verb, "--no-profile", flags.no_profile)->excludes(file);
+}
+
+void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens, bool grows) {
+  std::vector<MethodSpec> methods;
+  if (!flags.methods.empty()) methods = method_specs(flags);
+  const bool wanted = std::any_of(methods.begin(), methods.end(), is_unnamed);
+  refuse_if(!wanted && !flags.profile.empty(),
+            cat("--profile ", flags.profile, " does nothing: no method is auto"),
+            "leave out --profile, or --method and --plan");
+  if (!wanted || flags.no_profile || tokens <= model.geometry.train_length) return;
+  std::optional<tune::Profile> profile;
+  if (flags.profile.empty()) {
+    std::vector<std::string> damaged;
+    profile = tune::kept_profile(model, tokens, grows, damaged);
+    for (const std::string& why : damaged) note(cat("a profile is not used: ", why));
+  } else {
+    profile = tune::read_profile(flags.profile);
+    check_profile(*profile, model, tokens, grows);
+  }
+  if (!profile) return;
+  flags.tuned = profile->method;
+  note(cat("auto is ", to_string(profile->method), ", by the profile ", profile->file.string(),
+           flags.profile.empty() ? "; --no-profile ignores it" : ""));
+}
+
+void add_format(CLI::App& verb, std::string& format) {
   CLI::Option* json = verb.add_flag_callback(
       "--json", [&format] { format = "json"; }, "Print JSON: --format json");
-  add_default(verb, "--format", format, "FORMAT",
-              cat("Output format: ", joined(split_list(formats), ", ")))
-      ->check(CLI::IsMember(split_list(formats)))
-      ->excludes(json);
+  add(verb, "--format", format)->excludes(json);
 }
 
 std::vector<MethodSpec> method_specs(const ExtensionFlags& flags) {
@@ -269,7 +287,7 @@ void check_reach(const ExtensionFlags& flags) {
 
 std::string Candidate::meaning() const {
   if (!is_auto(method.name)) return {};
-  return to_string(resolve_auto(ladder.rungs().front().plan.geometry(), method, ladder.longest()));
+  return to_string(resolve_auto(ladder.rungs().front().plan.geometry(), meant, ladder.longest()));
 }
 
 std::vector<Candidate> resolve(const ExtensionFlags& flags,
@@ -288,7 +306,9 @@ std::vector<Candidate> resolve(const ExtensionFlags& flags,
                ": scale 1, nothing changes"));
     }
     for (const MethodSpec& method : methods) {
-      out.push_back({to_string(method), make_ladder(*geometry, method, ctx, flags.scale), method});
+      const MethodSpec& meant = flags.tuned && is_unnamed(method) ? *flags.tuned : method;
+      Ladder ladder = make_ladder(*geometry, meant, ctx, flags.scale);
+      out.push_back({to_string(method), std::move(ladder), method, meant});
       if (out.back().ladder.growth() != Growth::none && ctx > 0 && flags.scale.value_or(1) != 1 &&
           method_row(out.back().ladder.extension().method).reach != Reach::length) {
         note(cat(out.back().name, " grows with the sequence: --scale ", *flags.scale,
@@ -325,12 +345,10 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
   if (s.type.empty() || s.type == "none") return std::nullopt;
   if (replaced) return Candidate{"vendor", declared_plan(model.path.string()).ladder};
   Extension e;
-  if (s.type == "longrope" && s.long_factor != s.short_factor) {
-    // Beyond the original window the long list replaces the short one.
-    e.method = "custom";
-    for (std::size_t i = 0; i < s.long_factor.size() && i < s.short_factor.size(); ++i) {
-      e.parameters.factors.push_back(s.long_factor[i] / s.short_factor[i]);
-    }
+  const Geometry& g = model.geometry;
+  if (g.long_length > g.train_length) {
+    e.method = "vendor";  // the long list at every length
+    e.scale = double(g.long_length) / double(g.train_length);
   } else if (s.type == "dynamic") {
     e.method = "dynamic-ntk";
     e.scale = std::max(1.0, s.factor);
@@ -338,25 +356,28 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
   } else {
     return std::nullopt;
   }
-  return Candidate{"vendor", make_ladder(make_plan(model.geometry, e))};
+  return Candidate{"vendor", make_ladder(make_plan(g, e))};
 }
 
 void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
-  add_default(verb, "--gpu-layers", flags.gpu_layers, "N", "-ngl: layers on the GPU; -1: all");
-  add_value(verb, "--rpc", flags.rpc, "HOST:PORT,...",
-            "llama.cpp RPC servers that hold part of the layers");
-  add_default(verb, "-t,--threads", flags.threads, "N", "CPU threads; 0: all cores");
-  add_default(verb, "--ubatch-size", flags.ubatch, "N", "-ub: tokens per batch");
-  add_default(verb, "--cache-type-k", flags.type_k, "TYPE",
-              "-ctk: type of cached keys: f32, f16, bf16, q8_0, q4_0, ...");
-  add_default(verb, "--cache-type-v", flags.type_v, "TYPE", "-ctv: type of cached values, as -ctk");
-  add_default(verb, "--flash-attn", flags.flash_attention, "WHEN", "-fa: on, off or auto")
-      ->check(CLI::IsMember({"on", "off", "auto"}));
+  add(verb, "--gpu-layers", flags.gpu_layers);
+  add(verb, "--rpc", flags.rpc);
+  add(verb, "-t,--threads", flags.threads);
+  add(verb, "--ubatch-size", flags.ubatch);
+  add(verb, "--cache-type-k", flags.type_k);
+  add(verb, "--cache-type-v", flags.type_v);
+  add(verb, "--flash-attn", flags.flash_attention);
 }
 
-LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb) {
+LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char* verb) {
   if (flags.methods.empty() && flags.plan_files.empty()) flags.methods = {std::string(kAuto)};
   if (flags.ctx.empty() && !flags.scale && flags.plan_files.empty()) flags.scale = 1;
+  const Geometry& geometry = model.geometry;
+  take_profile(flags, model,
+               flags.ctx.empty()
+                   ? std::llround(flags.scale.value_or(1) * double(geometry.train_length))
+                   : parse_length(flags.ctx),
+               true);
   const std::vector<Candidate> candidates = resolve(flags, geometry);
   refuse_if(candidates.size() != 1, cat(verb, " runs one method, not ", candidates.size()),
             "give one --method or one --plan");
@@ -366,7 +387,19 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const
   return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
 }
 
-void use(TimelineModel& model, LadderChoice& choice) {
+std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
+                                    const std::vector<const Ladder*>& ladders,
+                                    const engine::Places& places) {
+  std::shared_ptr<void> shown;
+  if (eval::stderr_is_terminal()) {
+    std::cerr << "loading " << model.path.filename().string() << ", "
+              << bytes_text(double(model.weight_bytes)) << std::flush;
+    shown = {nullptr, [](void*) { std::cerr << "\r\x1b[K" << std::flush; }};
+  }
+  return engine::open_checked(model, options, ladders, places);
+}
+
+void use(TimelineModel& model, LadderChoice& choice, bool tell) {
   // Copies: the choice may change below.
   const Geometry geometry = choice.ladder.rungs().front().plan.geometry();
   const std::int64_t longest = choice.ladder.longest();
@@ -381,8 +414,10 @@ void use(TimelineModel& model, LadderChoice& choice) {
       why = cat(error.what(), "; ");
       return false;
     }
-    note(cat(why, "auto: ", choice.name, ", unchanged up to ", geometry.train_length,
-             " tokens, then growing to ", significant(scale, 4), " windows"));
+    if (tell || !why.empty()) {
+      note(cat(why, "auto: ", choice.name, ", unchanged up to ", geometry.train_length,
+               " tokens, then growing to ", significant(scale, 4), " windows"));
+    }
     return true;
   };
   if (try_it()) return;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "engine/remote/remote.h"
@@ -22,7 +23,8 @@
 namespace mrrope::cli {
 
 // The largest number of samples, documents or positions that a flag takes. (CLI11 reads a negative
-// number into an unsigned one without a word, so every such flag has a range.)
+// number into an unsigned one without a word, so every such flag has a range: "least" in
+// help.json.)
 constexpr int kMostCounted = 1 << 24;
 
 // "4096", "128k" (131072), "1m" (1048576). Throws Error (usage).
@@ -44,8 +46,17 @@ Verb<Flags> add_verb(CLI::App& above, const char* name, const char* about, Run r
   return {*verb, *flags};
 }
 
-// A flag with the name of its value; with its default in the help. Of several values each is a flag
-// of its own, or, where the name ends in ",...", they are one list.
+// Gives a flag its words in args/help.json, and what those say about its values.
+CLI::Option* with_words(const CLI::App& verb, CLI::Option* option);
+
+template <typename T>
+CLI::Option* add(CLI::App& verb, const char* name, T& value) {
+  if constexpr (std::is_same_v<T, bool>) return with_words(verb, verb.add_flag(name, value));
+  return with_words(verb, verb.add_option(name, value));
+}
+
+// The same with words that are given here: the name of its value, and its default in the help. Of
+// several values each is a flag of its own, or, where the name ends in ",...", they are one list.
 template <typename T>
 CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const std::string& type,
                        const std::string& help) {
@@ -57,12 +68,6 @@ template <typename T>
 CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char* type,
                          const std::string& help) {
   return add_value(verb, name, value, type, help)->capture_default_str();
-}
-// A number of samples, documents or positions.
-template <typename T>
-CLI::Option* add_count(CLI::App& verb, const char* name, T& value, int least,
-                       const std::string& help) {
-  return add_default(verb, name, value, "N", help)->check(CLI::Range(least, kMostCounted));
 }
 
 // The model, or a geometry without one.
@@ -91,16 +96,26 @@ struct ExtensionFlags {
   // Short forms of parameters, in the order of parameters(): --low 5 for pro(low=5).
   std::vector<std::string> parameters = std::vector<std::string>(mrrope::parameters().size());
   std::vector<std::string> plan_files;
+  std::string profile;  // a file that tune wrote; empty: the one that is kept, if there is one
+  bool no_profile = false;
+  std::optional<MethodSpec> tuned = {};  // what take_profile() found in the place of auto
 };
 std::vector<std::string> method_names();
 // without_method, without_ctx: what happens where the flag is not given, for the help. The short
 // forms are not listed: they work with a note, for one version.
 void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& without_method,
                    const std::string& without_ctx);
-inline constexpr const char* kWithoutMethod = "auto: none inside the window, far:pi beyond";
+inline constexpr const char* kWithoutMethod =
+    "auto: none inside the window, far:pi beyond (Phi-3 and Phi-4: elastic:vendor)";
 
-// --json and --format, which is one of these: "text,json,csv".
-void add_format(CLI::App& verb, std::string& format, const char* formats);
+// --profile and --no-profile, for verbs that use profiles.
+void add_profile(CLI::App& verb, ExtensionFlags& flags);
+// Where auto is among the methods, for this many tokens: what tune found for this model, with a
+// note. grows: whether a context that grows is wanted, or a static plan.
+void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens, bool grows);
+
+// --json and --format.
+void add_format(CLI::App& verb, std::string& format);
 
 // The methods, with the short forms filled in: a single method must use all of them, of several
 // each gets those that it uses. Throws Error (usage) for one that none uses.
@@ -111,6 +126,7 @@ struct Candidate {
   std::string name;  // its notation, the path of a plan file, "from MODEL" or "vendor"
   Ladder ladder;
   MethodSpec method = {};  // as asked for; that of `auto` is not resolved
+  MethodSpec meant = {};   // with a profile in the place of auto
 
   const Plan& plan() const { return ladder.rungs().back().plan; }
   // What auto stands for in this ladder; empty for other methods.
@@ -149,11 +165,16 @@ struct LadderChoice {
   std::int64_t ctx = 0;    // --ctx; without it what the method was made for
   MethodSpec method = {};  // as given by the user
 };
-LadderChoice choose_ladder(ExtensionFlags flags, const Geometry& geometry, const char* verb);
+LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char* verb);
 
 // Applies it to the model. If the choice was ours and the keys of this model cannot be turned, it
-// becomes static; either way a note says what is used.
-void use(TimelineModel& model, LadderChoice& choice);
+// becomes static; either way a note says what is used, for a verb that does not say it otherwise.
+void use(TimelineModel& model, LadderChoice& choice, bool tell = true);
+
+// engine::open_checked(), with a word on the terminal as long as it lasts.
+std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
+                                    const std::vector<const Ladder*>& ladders,
+                                    const engine::Places& places);
 
 // For --dry-run: prints the memory that the model needs. Throws Error (failed) if it does not fit.
 void print_memory(const Model& model, const engine::LocalOptions& options);
@@ -175,8 +196,7 @@ struct EvalFlags {
 // In two parts; a task's own flags come between them.
 void add_eval_subject(CLI::App& task, EvalFlags& flags);
 enum class Runs { anywhere, local_only };
-void add_eval_output(CLI::App& task, EvalFlags& flags, const std::string& examples,
-                     Runs runs = Runs::anywhere);
+void add_eval_output(CLI::App& task, EvalFlags& flags, Runs runs = Runs::anywhere);
 
 // What the flags ask for, worked out before the model is loaded.
 struct EvalJob {

@@ -5,7 +5,6 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "report/report.h"
 
@@ -88,29 +87,11 @@ const Preset& find_preset(const std::string& name, const std::vector<Preset>& kn
          did_you_mean(name, names) + "mrrope --preset list shows them");
 }
 
-// Another spelling of a flag: a name that people know from other programs, or, with a note, one
-// that it had in the version before.
-struct Spelling {
-  std::string verb, typed, current;  // see spellings.json
-  bool former = false;
-};
-
+// Rows {verb, typed, current}: names that people know from other programs ("others"), and those
+// that flags had in the version before, which get a note ("former").
 const nlohmann::json& spellings_file() {
   static const auto file = nlohmann::json::parse(embedded::spellings_json);
   return file;
-}
-
-const std::vector<Spelling>& other_spellings() {
-  static const std::vector<Spelling> all = [] {
-    std::vector<Spelling> rows;
-    for (const char* kind : {"others", "former"}) {
-      for (const nlohmann::json& row : spellings_file().at(kind)) {
-        rows.push_back({row[0], row[1], row[2], kind == std::string("former")});
-      }
-    }
-    return rows;
-  }();
-  return all;
 }
 
 bool belongs(const std::string& verb, const std::string& to) {
@@ -128,27 +109,31 @@ std::vector<std::string> with_current_flags(const std::string& verb,
     const std::string value = joined                     ? arguments[i].substr(equals + 1)
                               : i + 1 < arguments.size() ? arguments[i + 1]
                                                          : "";
-    const Spelling* found = nullptr;
-    for (const Spelling& s : other_spellings()) {
-      if (!belongs(verb, s.verb) || (flag != s.typed && cat(flag, " ", value) != s.typed)) continue;
-      found = &s;
-      break;
+    const nlohmann::json* found = nullptr;
+    bool former = false;
+    for (const char* kind : {"others", "former"}) {
+      for (const nlohmann::json& row : spellings_file().at(kind)) {
+        if (found != nullptr || !belongs(verb, row[0])) continue;
+        if (row[1] != flag && row[1] != cat(flag, " ", value)) continue;
+        found = &row;
+        former = kind == std::string_view("former");
+      }
     }
     if (found == nullptr) {
       for (const nlohmann::json& row : spellings_file().at("refused")) {
-        if (row[0] == flag) refuse(row[1].get<std::string>(), row[2].get<std::string>());
+        if (row[0] == flag && (i == 0 || flag.front() == '-')) {
+          refuse(row[1].get<std::string>(), row[2].get<std::string>());
+        }
       }
       out.push_back(arguments[i]);
       continue;
     }
-    const std::string& current = found->current;
-    if (found->former) {
-      note(cat(found->typed, " is now ", current.empty() ? "the default" : current));
-    }
+    const std::string typed = (*found)[1], current = (*found)[2];
+    if (former) note(cat(typed, " is now ", current.empty() ? "the default" : current));
     const std::size_t space = current.find(' ');
     if (!current.empty()) out.push_back(current.substr(0, space));
     if (space != std::string::npos) out.push_back(current.substr(space + 1));
-    if (found->typed != flag) {  // with its value
+    if (typed != flag) {  // with its value
       if (!joined) ++i;
     } else if (joined) {
       out.push_back(value);

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/app.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::size_t kBarColumns = 60;
 
 constexpr const char* kHelp =
-    "  /file PATH    put the text of a file before your next message\n"
+    "  /file PATH    put the text of a file before your next message; /file alone drops it\n"
     "  /context      show how full the context is, and what of it is compressed\n"
     "  /clear        forget the conversation\n"
     "  /save PATH    save it with its cache; resume with --session PATH\n"
@@ -40,8 +41,7 @@ std::string read_all(std::istream& in, const std::string& name) {
   while (in.read(block.data(), std::streamsize(block.size())) || in.gcount() > 0) {
     text.append(block, 0, std::size_t(in.gcount()));
     if (text.size() > kMost) {
-      refuse(cat("the prompt in ", name, " has more than ", kMost, " bytes"),
-             "give a shorter file");
+      refuse(cat(name, " has more than ", bytes_text(double(kMost))), "give a shorter text");
     }
   }
   return text;
@@ -52,9 +52,20 @@ struct ChatState {
   Chat& chat;
   std::string attached = {};  // for the next message
 
+  // Of files alone: a pipe or a device could keep the chat waiting forever.
   void attach(const std::string& path) {
-    const std::string text = read_text(path);
-    const std::size_t tokens = chat.conversation.model().tokenize(text, false, false).size();
+    std::error_code ignored;
+    if (std::filesystem::is_other(path, ignored)) {
+      refuse(path + " is a pipe or a device, not a file", "save its text to a file first");
+    }
+    const std::string text = read_text(std::filesystem::absolute(path, ignored));
+    if (valid_utf8(text) != text) {
+      refuse(path + " is not a text in UTF-8",
+             "convert it first: pdftotext for a PDF, iconv for a text in another encoding");
+    }
+    const Conversation& c = chat.conversation;
+    const auto tokens = std::int64_t(c.model().tokenize(text, false, false).size());
+    check_room(tokens, chat.options.max_tokens, c.ladder().longest(), ErrorKind::usage);
     attached += text + "\n\n";
     std::cerr << path << ": " << tokens << " tokens, before your next message.\n";
   }
@@ -82,9 +93,11 @@ struct ChatState {
     const std::string name = line.substr(0, space);
     const std::string argument = trimmed(line.substr(space));
     if (name == "/exit" || name == "/bye" || name == "/quit") return false;
-    const bool takes_path = name == "/file" || name == "/save";
-    if (takes_path && argument.empty()) {
-      std::cerr << name << " needs a path: " << name << " PATH\n";
+    if (name == "/file" && argument.empty()) {
+      attached.clear();
+      std::cerr << "No file is attached; /file PATH attaches one.\n";
+    } else if (name == "/save" && argument.empty()) {
+      std::cerr << "/save needs a path: /save PATH\n";
     } else if (name == "/file") {
       attach(argument);
     } else if (name == "/save") {
@@ -93,15 +106,16 @@ struct ChatState {
       clear();
     } else if (name == "/context") {
       std::cerr << context_bar(chat.conversation.ladder(), chat.conversation.length(), kBarColumns);
-    } else {
-      if (name != "/help") std::cerr << "There is no command " << name << ".\n";
+    } else if (name == "/help") {
       std::cerr << kHelp;
+    } else {
+      std::cerr << "Unknown command " << name << "; /help lists them.\n";
     }
     return true;
   }
 
   void answer(std::string text) {
-    chat.messages.push_back({"user", std::exchange(attached, {}) + std::move(text)});
+    chat.messages.push_back({"user", attached + std::move(text)});
     clear_interrupt();
     catch_interrupts();
     Conversation& c = chat.conversation;
@@ -109,6 +123,7 @@ struct ChatState {
       const Generation g = c.answer(c.model().apply_chat_template(chat.messages), chat.options);
       chat.print(g);
       chat.messages.push_back({"assistant", g.text});
+      attached.clear();
     } catch (...) {
       chat.messages.pop_back();
       throw;
@@ -136,6 +151,14 @@ std::string read_text(const std::string& path) {
   return read_all(in, path);
 }
 
+void check_room(std::int64_t prompt, std::int64_t answer, std::int64_t longest, ErrorKind kind) {
+  if (prompt + answer <= longest) return;
+  throw Error(kind,
+              cat("a prompt of ", prompt, " tokens and an answer of up to ", answer,
+                  " do not fit in a context of ", longest),
+              cat("give --ctx ", prompt + answer, " or more, or a smaller -n"));
+}
+
 Conversation::Conversation(TimelineModel& model, const Ladder& ladder,
                            std::unique_ptr<Timeline> timeline,
                            std::function<void(std::size_t)> on_rung)
@@ -146,13 +169,8 @@ Conversation::Conversation(TimelineModel& model, const Ladder& ladder,
 Generation Conversation::answer(const std::string& prompt, GenerateOptions options) {
   const std::int64_t longest = std::min(ladder_.longest(), model_.context_length());
   const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
-  const auto needed = std::int64_t(wanted.size()) + options.max_tokens;
   if (wanted.empty()) refuse("the prompt is empty", "give -p TEXT or -f FILE");
-  if (needed > longest) {
-    refuse(cat("a prompt of ", wanted.size(), " tokens and an answer of up to ", options.max_tokens,
-               " do not fit in a context of ", longest),
-           cat("give --ctx ", needed, " or more, or a smaller -n"));
-  }
+  check_room(std::int64_t(wanted.size()), options.max_tokens, longest, ErrorKind::usage);
   // At least one token must be read for its logits.
   const std::size_t same = std::min(common_prefix(wanted, tokens_), wanted.size() - 1);
   timeline_->truncate(std::int64_t(same));
@@ -182,8 +200,9 @@ std::optional<std::size_t> Conversation::parts_at(const std::string& prompt) con
 // With progress. Parts of a whole batch are computed exactly as in one append.
 void Conversation::read(std::span<const Token> tokens) {
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-  progress.start(std::int64_t(tokens.size()));
   progress.label("reading the prompt");
+  if (tokens.size() > model_.batch()) progress.at_once();
+  progress.start(std::int64_t(tokens.size()));
   while (!tokens.empty()) {
     if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");
     const std::size_t count = std::min(tokens.size(), model_.batch());
@@ -229,6 +248,7 @@ void converse(Chat chat, const ReadLine& read, std::string first) {
       if (!chat.terminal || error.kind() == ErrorKind::out_of_memory) throw;
       std::cerr << "\n" << error.what() << "\n";
       if (!error.hint().empty()) std::cerr << "  " << error.hint() << "\n";
+      if (!state.attached.empty()) std::cerr << "  The file is still attached; /file drops it.\n";
     }
   }
 }

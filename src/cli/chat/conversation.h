@@ -12,6 +12,7 @@
 #include "cli/chat/line_reader.h"
 #include "engine/session/session.h"
 #include "model/timeline_model.h"
+#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -63,6 +64,9 @@ struct SessionFile {
 // The text of a file, or of standard input for "-". Throws Error: failed where it cannot be read,
 // usage where it has more than 64 MiB.
 std::string read_text(const std::string& path);
+
+// Throws an Error of this kind, with what to type, where prompt and answer do not fit.
+void check_room(std::int64_t prompt, std::int64_t answer, std::int64_t longest, ErrorKind kind);
 
 // Messages come from `read`, a first one perhaps from `first`; answers go to standard output. Lines
 // that begin with / are commands; /help lists them. Ends with the input. Throws Error (usage) where

@@ -18,7 +18,6 @@
 #include "eval/tasks/perplexity/perplexity.h"
 #include "eval/text/documents.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -93,11 +92,9 @@ std::string side_by_side(TimelineModel& model, const eval::Document& document,
   const std::vector<Token> tokens = model.tokenize(document.text, true, false);
   const auto length = std::size_t(2 * model.facts().geometry.train_length);
   const std::string name = document.id.substr(0, document.id.find('#'));
-  if (tokens.size() < length) {
-    throw Error(ErrorKind::failed,
-                cat(name, " has ", tokens.size(), " tokens, and ", length, " are needed"),
-                "install data/texts as they come with mrrope, or set MRROPE_HOME to them");
-  }
+  throw_if(tokens.size() < length, ErrorKind::failed,
+           cat(name, " has ", tokens.size(), " tokens, and ", length, " are needed"),
+           "install data/texts as they come with mrrope, or set MRROPE_HOME to them");
   const auto prompt = std::span(tokens).first(length);
   const auto rest = std::span(tokens).subspan(
       length, std::min<std::size_t>(kContinuation, tokens.size() - length));
@@ -199,11 +196,9 @@ void run_demo(const DemoFlags& flags) {
 void add_demo(CLI::App& app) {
   const auto [verb, flags] = add_verb<DemoFlags>(
       app, "demo", "Run the bundled model beyond its trained context", run_demo);
-  verb.add_flag("--full", flags.full,
-                "More texts and methods, perplexity up to 8 times the window");
-  add_default(verb, "-o,--out", flags.out, "DIR", "Folder for the results");
-  add_default(verb, "-t,--threads", flags.threads, "N", "CPU threads; 0: all cores");
-  verb.footer("Examples:\n  mrrope demo\n  mrrope demo --full -o demo-8k");
+  add(verb, "--full", flags.full);
+  add(verb, "-o,--out", flags.out);
+  add(verb, "-t,--threads", flags.threads);
 }
 
 }  // namespace mrrope::cli

@@ -18,7 +18,6 @@
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "export/export.h"
-#include "mrrope/error.h"
 #include "proof/export_proof.h"
 
 namespace mrrope::cli {
@@ -57,12 +56,14 @@ bool takes_rungs(const ExportFlags& flags) { return flags.to == "hf-mrrope" && !
 const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
   const Ladder& ladder = candidate.ladder;
   const Rung& last = ladder.rungs().back();
-  if (ladder.near()) {
-    throw Error(
-        ErrorKind::unsupported,
-        cat(candidate.name, " rotates near and far keys differently, which no file can express"),
-        "export a static plan, e.g. --method pro; mrrope serve runs this one");
-  }
+  throw_if(method_row(ladder.extension().method).reach == Reach::file && flags.to != "commands",
+           ErrorKind::unsupported,
+           cat(candidate.name, " is in the file already: the vendor's two lists of factors"),
+           "leave the file as it is: mrrope takes the list by the length of the text, llama.cpp by "
+           "that of its context (-c)");
+  throw_if(ladder.near().has_value(), ErrorKind::unsupported,
+           cat(candidate.name, " rotates near and far keys differently, which no file can express"),
+           "export a static plan, e.g. --method pro; mrrope serve runs this one");
   if (ladder.elastic() && !flags.approximate && !takes_rungs(flags)) {
     const Extension& e = last.plan.extension();
     refuse(cat(candidate.name, " moves through ", ladder.rungs().size(),
@@ -83,14 +84,19 @@ Job resolve_job(ExportFlags& flags) {
               "give --plan FILE, or --method pro --ctx 128k");
     flags.extension.methods = {std::string(kAuto)};
   }
+  const std::string& ctx = flags.extension.ctx;
+  const double scale =
+      ctx.empty() ? flags.extension.scale.value_or(1) : double(parse_length(ctx)) / double(window);
+  take_profile(flags.extension, model, std::llround(scale * double(window)), false);
   std::vector<MethodSpec> methods = method_specs(flags.extension);
   if (methods.size() == 1 && is_auto(methods.front().name)) {
-    const std::string& ctx = flags.extension.ctx;
-    const double scale = ctx.empty() ? flags.extension.scale.value_or(1)
-                                     : double(parse_length(ctx)) / double(window);
-    methods.front().name = static_method(model.geometry, std::max(1.0, scale));
+    if (flags.extension.tuned) {
+      methods.front() = *flags.extension.tuned;
+    } else {
+      methods.front().name = static_method(model.geometry, std::max(1.0, scale));
+    }
     flags.extension.methods = {to_string(methods.front())};
-    if (scale > 1) {
+    if (scale > 1 && !flags.extension.tuned) {
       note(cat("auto is a growing context, which ",
                flags.to == "commands" ? "other engines" : "a file", " cannot hold; using ",
                flags.extension.methods.front(), ", a static plan (mrrope serve runs auto)"));
@@ -403,38 +409,18 @@ void add_export(CLI::App& app) {
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, "pro, or ntk where pro cannot extend the model",
                 "--scale says how far");
-  add_value(verb, "--to", flags.targets, "WHAT",
-            "gguf, hf (a Hugging Face folder for transformers v5; hf-v4 for v4, hf-mrrope for vLLM "
-            "with the plugin of the wheel) or commands")
-      ->check(CLI::IsMember({"gguf", "hf", "hf-v4", "hf-mrrope", "commands"}))
-      ->default_str("gguf");
-  add_value(verb, "-o,--out", flags.out, "PATH", "File or folder to write");
-  verb.add_flag("--force", flags.force,
-                "Replace an existing file, or a folder that mrrope export wrote");
-  verb.add_flag("--split", flags.split, "gguf: write a split model as split files again");
-  verb.add_flag("--approximate", flags.approximate,
-                "Allow what is not exact: the last rung of an elastic plan; in a gguf the nearest "
-                "YaRN where llama.cpp has no exact encoding, with its error");
-  verb.add_flag("--native", flags.native,
-                "Name the method (linear, yarn, llama3) instead of listing factors");
-  verb.add_flag("--copy", flags.copy, "hf: copy weights and tokenizer instead of linking them");
-  add_default(
-      verb, "--verify", flags.verify, "HOW",
-      "Verify with up to 4096 tokens (short), in a gguf also 1.25 windows (full), or not (off)")
-      ->check(CLI::IsMember({"short", "full", "off"}));
-  add_value(verb, "-t,--threads", flags.threads, "N", "Verification: CPU threads; 0: all cores");
-  add_value(verb, "--gpu-layers", flags.gpu_layers, "N",
-            "-ngl: verification: layers on the GPU; -1: all");
-  verb.add_flag("--json", flags.json, "Print JSON");
-  verb.footer(
-      "Examples:\n"
-      "  mrrope export model.gguf --method pro --ctx 128k -o model-128k.gguf\n"
-      "  mrrope export model.gguf --plan plan.json --to gguf -o model-128k.gguf --verify full\n"
-      "  mrrope export qwen3.gguf --method pro --ctx 128k --approximate -o qwen3-128k.gguf\n"
-      "  mrrope export path/to/huggingface-folder --method pro --ctx 128k --to hf -o out-folder\n"
-      "  mrrope export path/to/folder --method elastic:pro --ctx 128k --to hf-mrrope -o "
-      "out-folder\n"
-      "  mrrope export model.gguf --method yarn --ctx 128k --to commands");
+  add_profile(verb, flags.extension);
+  add(verb, "--to", flags.targets)->default_str("gguf");
+  add(verb, "-o,--out", flags.out);
+  add(verb, "--force", flags.force);
+  add(verb, "--split", flags.split);
+  add(verb, "--approximate", flags.approximate);
+  add(verb, "--native", flags.native);
+  add(verb, "--copy", flags.copy);
+  add(verb, "--verify", flags.verify);
+  add(verb, "-t,--threads", flags.threads);
+  add(verb, "--gpu-layers", flags.gpu_layers);
+  add(verb, "--json", flags.json);
 }
 
 }  // namespace mrrope::cli

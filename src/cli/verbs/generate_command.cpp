@@ -118,7 +118,11 @@ void print_cost(const Model& facts, const engine::LocalOptions& engine, const st
   std::cout << (prompt.empty() ? "up to " : "") << tokens << " tokens to read, up to "
             << flags.generate.max_tokens << " to write\n"
             << engine::time_text(engine::kept_speed(facts, engine), {tokens}, " to read them")
-            << "\n";
+            << "\n"
+            << std::flush;
+  if (!prompt.empty()) {
+    check_room(tokens, flags.generate.max_tokens, engine.context, ErrorKind::failed);
+  }
 }
 
 // A chat without --ctx has room for four windows, or for as many as fit into memory.
@@ -139,7 +143,7 @@ void run_generate(GenerateFlags flags) {
       flags.extension.plan_files.empty()) {
     flags.extension.ctx = chat_context(facts, flags.engine);
   }
-  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "generate");
+  LadderChoice choice = choose_ladder(flags.extension, facts, "generate");
   const std::string prompt = (flags.file.empty() ? "" : read_text(flags.file)) + flags.prompt;
   if (prompt.empty() && !flags.chat && !flags.dry_run) {
     refuse("no prompt given", "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
@@ -160,8 +164,8 @@ void run_generate(GenerateFlags flags) {
     engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_cost(facts, engine, prompt, flags);
   }
-  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
-  use(*model, choice);
+  const auto model = load(facts, engine, {&choice.ladder}, places);
+  use(*model, choice, !flags.chat || isatty(STDIN_FILENO) == 0);  // a chat begins with it
   const Ladder& ladder = choice.ladder;
   owner.plan = ladder_digest(ladder);
   SessionFile session{flags.session, owner};
@@ -201,34 +205,22 @@ void run_generate(GenerateFlags flags) {
 void add_flags(CLI::App& verb, GenerateFlags& flags, const char* without_ctx) {
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, without_ctx);
-  add_value(verb, "-p,--prompt", flags.prompt, "TEXT",
-            "Text to continue, or the first message of a chat");
-  add_value(verb, "-f,--text", flags.file, "FILE",
-            "Read text from a file and put it before -p; - is standard input");
-  add_value(verb, "--session", flags.session, "FILE",
-            "Save the conversation with its cache to this file, and resume from it; without --chat "
-            "a prompt that begins with the saved text is read from its end on");
-  add_default(verb, "-n,--predict", flags.generate.max_tokens, "N",
-              "Maximum number of tokens to generate")
-      ->check(CLI::Range(1, 1 << 24));
+  add_profile(verb, flags.extension);
+  add(verb, "-p,--prompt", flags.prompt);
+  add(verb, "-f,--text", flags.file);
+  add(verb, "--session", flags.session);
+  add(verb, "-n,--predict", flags.generate.max_tokens)->check(CLI::Range(1, 1 << 24));
   Sampling& s = flags.generate.sampling;
-  add_default(verb, "--temp", s.temperature, "T", "Sampling temperature; 0 is greedy")
-      ->check(CLI::Range(0.0, 100.0) & not_nan());
-  add_default(verb, "--top-k", s.top_k, "K", "Sample from the K most likely tokens; 0: all")
-      ->check(CLI::NonNegativeNumber);
-  add_default(verb, "--top-p", s.top_p, "P",
-              "Sample from the most likely tokens with total probability P")
-      ->check(CLI::Range(0.0, 1.0) & not_nan());
-  add_default(verb, "--min-p", s.min_p, "P", "Drop tokens below P x the top probability")
-      ->check(CLI::Range(0.0, 1.0) & not_nan());
-  add_default(verb, "--seed", s.seed, "N", "Random seed for sampling");
-  add_value(verb, "--stop", flags.generate.stop, "TEXT", "Stop before this text; repeatable");
+  add(verb, "--temp", s.temperature)->check(CLI::Range(0.0, 100.0) & not_nan());
+  add(verb, "--top-k", s.top_k)->check(CLI::NonNegativeNumber);
+  add(verb, "--top-p", s.top_p)->check(CLI::Range(0.0, 1.0) & not_nan());
+  add(verb, "--min-p", s.min_p)->check(CLI::Range(0.0, 1.0) & not_nan());
+  add(verb, "--seed", s.seed);
+  add(verb, "--stop", flags.generate.stop);
   add_engine(verb, flags.engine);
-  verb.add_flag("-v", flags.verbose, "Print the rung of the ladder in use");
-  auto* json = verb.add_flag("--json", flags.json, "Print the answer as JSON");
-  verb.add_flag("--dry-run", flags.dry_run,
-                "Print the memory and time that would be needed, and stop")
-      ->excludes(json);
+  add(verb, "-v", flags.verbose);
+  auto* json = add(verb, "--json", flags.json);
+  add(verb, "--dry-run", flags.dry_run)->excludes(json);
 }
 
 }  // namespace
@@ -237,15 +229,8 @@ void add_generate(CLI::App& app) {
   const auto [verb, flags] = add_verb<GenerateFlags>(
       app, "generate", "Generate text with a model under a plan", run_generate);
   add_flags(verb, flags, "the window, or --scale windows");
-  auto* chat = verb.add_flag("--chat", flags.chat, "Chat, with the model's own template");
-  add_value(verb, "--system", flags.system, "TEXT", "With --chat: the system message")->needs(chat);
-  verb.footer(
-      "Examples:\n"
-      "  mrrope generate model.gguf -p 'Theorem 1.' -n 64\n"
-      "  mrrope generate model.gguf --ctx 32k --method pro -f book.txt -p 'Summary:'\n"
-      "  mrrope generate model.gguf --ctx 32k --chat\n"
-      "Without --method the context grows with the text (auto): inside its window the model is\n"
-      "unchanged. --method pro is static.");
+  auto* chat = add(verb, "--chat", flags.chat);
+  add(verb, "--system", flags.system)->needs(chat);
 }
 
 void add_chat(CLI::App& app) {
@@ -254,14 +239,7 @@ void add_chat(CLI::App& app) {
   flags.chat = flags.room_to_chat = true;
   flags.generate.max_tokens = 1024;
   add_flags(verb, flags, "4 windows, or what memory allows");
-  add_value(verb, "--system", flags.system, "TEXT", "The system message");
-  verb.footer(
-      "Examples:\n"
-      "  mrrope chat model.gguf\n"
-      "  mrrope chat model.gguf --ctx 128k -f book.txt -p 'Who dies in the end?'\n"
-      "  mrrope chat model.gguf --session trip.session\n"
-      "Without --ctx the context has room for four windows of the model, as memory allows. /help\n"
-      "in the chat lists its commands.");
+  add(verb, "--system", flags.system);
 }
 
 }  // namespace mrrope::cli

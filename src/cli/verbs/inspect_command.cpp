@@ -51,6 +51,13 @@ Advice advise(const Geometry& g, std::int64_t ctx, double scale) {
   advice.why =
       "the unmodified model inside its window, and beyond it a context that grows; generate, serve "
       "and eval use it by default";
+  if (long_list_reaches(g, scale)) {
+    advice.why =
+        "the file's short list of factors inside its window, its long one beyond it; generate, "
+        "serve and eval use it by default";
+  } else if (g.long_length > g.train_length) {
+    advice.why += cat("; up to ", g.long_length, " tokens the file has a list of its own");
+  }
   advice.fixed = static_method(g, scale);
   return advice;
 }
@@ -91,6 +98,7 @@ std::string scaling_text(const Model& model) {
   std::string text = s.type;
   if (s.factor != 1) text += cat(", factor ", significant(s.factor, 6));
   if (s.original_length > 0) text += cat(", original window ", s.original_length);
+  if (model.geometry.long_length > 0) text += cat(", long list to ", model.geometry.long_length);
   if (s.trained) text += "; part of the model, kept by every plan";
   return text;
 }
@@ -141,7 +149,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("scale", significant(scale, 6));
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
-  row("reading", cat(ctx, " tokens takes ", engine::time_text(speed, {ctx})));
+  row("reading", cat(speed ? cat(ctx, " tokens takes ") : "", engine::time_text(speed, {ctx})));
   row("recommended", cat(advice.method, " (", advice.meaning, "): ", advice.why));
   print_engines(model, ctx, scale, advice);
 
@@ -157,11 +165,12 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
             << "\n";
   if (model.format == "gguf") {
     std::cout << "  mrrope eval ppl " << path << " --ctx " << length
-              << " --text YOUR-TEXTS -o run1\n  mrrope generate " << path << " --ctx " << length
-              << " -f PROMPT.txt\n";
+              << " --text YOUR-TEXTS -o run1\n  mrrope chat " << path << " --ctx " << length
+              << " -f YOUR-TEXT.txt\n";
   } else {
-    std::cout << "  python convert_hf_to_gguf.py FOLDER --outfile model.gguf   (of llama.cpp, to "
-                 "run it)\n";
+    std::cout << "  python convert_hf_to_gguf.py "
+              << shell_word(exporting::hf_folder(model).string())
+              << " --outfile model.gguf   (llama.cpp's script: makes a file that mrrope can run)\n";
   }
 }
 
@@ -177,8 +186,7 @@ void run_inspect(const InspectFlags& flags) {
     engine::LocalOptions engine = flags.engine;
     engine.context = std::min<std::int64_t>(window, 2048);
     engine.timelines = 1;
-    note("loading the model to time it");
-    speed = engine::measure_speed(*engine::open_checked(model, engine, {}, {}));
+    speed = engine::measure_speed(*load(model, engine, {}, {}));
   }
   if (!flags.json) return print(model, ctx, scale, advice, speed);
   nlohmann::ordered_json out = to_json(model, ctx, scale, advice);
@@ -192,18 +200,10 @@ void add_inspect(CLI::App& app) {
   const auto [verb, flags] = add_verb<InspectFlags>(
       app, "inspect", "Show what a model is and what a longer context takes", run_inspect);
   add_subject(verb, flags.subject);
-  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH",
-            "Tokens of context, e.g. 128k; without it the window");
-  verb.add_flag("--time", flags.time,
-                "Load the model and measure how fast it reads; later calls remember");
+  add(verb, "-c,--ctx", flags.ctx);
+  add(verb, "--time", flags.time);
   add_engine(verb, flags.engine);  // another number of threads is another speed
-  verb.add_flag("--json", flags.json, "Print JSON");
-  verb.footer(
-      "Examples:\n"
-      "  mrrope inspect model.gguf\n"
-      "  mrrope inspect model.gguf --ctx 128k --time\n"
-      "  mrrope inspect model-00001-of-00003.gguf --ctx 128k\n"
-      "  mrrope inspect path/to/huggingface-folder --ctx 128k --json");
+  add(verb, "--json", flags.json);
 }
 
 }  // namespace mrrope::cli

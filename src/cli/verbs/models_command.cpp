@@ -9,9 +9,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
+#include "cli/args/options.h"
 #include "core/methods.h"
 #include "hub/hub.h"
-#include "mrrope/error.h"
 #include "mrrope/model.h"
 
 namespace mrrope::cli {
@@ -83,7 +83,7 @@ void run_models(bool json) {
       std::cout << between << folder.string();
       between = ", ";
     }
-    std::cout << ".\nTo get one: mrrope inspect -hf USER/REPO[:QUANT]\n";
+    std::cout << ".\nTo get one: mrrope chat -hf USER/REPO[:QUANT]\n";
   } else {
     print_rows(rows);
   }
@@ -95,14 +95,7 @@ void add_models(CLI::App& app) {
   auto json = std::make_shared<bool>(false);
   CLI::App* verb = app.add_subcommand(
       "models", "List the models that have a name on this machine, for use in place of a path");
-  verb->add_flag("--json", *json, "Print JSON");
-  verb->footer(
-      "A name is given in place of a path: mrrope generate qwen2.5:7b --chat. Names of ollama, "
-      "and\n"
-      "USER/REPO[:QUANT] of the cache of llama.cpp and Hugging Face, into which -hf downloads.\n"
-      "Examples:\n"
-      "  mrrope models\n"
-      "  mrrope models --json");
+  add(*verb, "--json", *json);
   verb->callback([json] { run_models(*json); });
 }
 

@@ -227,21 +227,11 @@ void add_plan(CLI::App& app) {
       app, "plan", "Show or write the numbers of an extension, pair by pair", run_plan);
   add_subject(verb, flags.subject, Takes::model_or_geometry);
   add_extension(verb, flags.extension, "only plans of --plan", "--scale says how far");
-  add_format(verb, flags.format, "text,json,csv");
-  verb.add_flag("--diff", flags.diff, "Compare two plans pair by pair")
+  add_format(verb, flags.format);
+  add(verb, "--diff", flags.diff)
       ->excludes(verb.get_option("--json"))
       ->excludes(verb.get_option("--format"));
-  add_value(verb, "-o,--out", flags.out, "FILE", "Write a plan file instead of printing")
-      ->excludes(verb.get_option("--format"));
-  verb.footer(
-      "Examples:\n"
-      "  mrrope plan model.gguf --method pro --ctx 128k\n"
-      "  mrrope plan model.gguf --method yarn,uni,pro --scale 8 --format csv > factors.csv\n"
-      "  mrrope plan model.gguf --method elastic:pro --ctx 128k -o ladder.json\n"
-      "  mrrope plan model.gguf --method yarn,pro --ctx 32k --diff\n"
-      "  mrrope plan --plan llama-3.1-8b.gguf    # the scaling that a file declares\n"
-      "  mrrope plan --rotary-dim 128 --rope-freq-base 10000 --train-ctx 4096 --method pro "
-      "--scale 16");
+  add(verb, "-o,--out", flags.out)->excludes(verb.get_option("--format"));
 }
 
 }  // namespace mrrope::cli

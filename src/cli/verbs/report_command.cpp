@@ -11,7 +11,6 @@
 #include "cli/args/options.h"
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
-#include "mrrope/error.h"
 #include "report/charts/chart.h"
 #include "report/page/html_page.h"
 #include "report/report.h"
@@ -32,10 +31,8 @@ struct ReportFlags {
 void write_svgs(const std::vector<report::Figure>& figures, const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error || !fs::is_directory(folder, error)) {
-    throw Error(ErrorKind::failed, cat("cannot create the folder ", folder),
-                "give --svg a folder you can write to");
-  }
+  throw_if(error || !folder_exists(folder), ErrorKind::failed,
+           cat("cannot create the folder ", folder), "choose a folder you can write to");
   for (const report::Figure& f : figures) {
     write_output((fs::path(folder) / (f.file + ".svg")).string(), report::svg_file({f}));
   }
@@ -46,8 +43,7 @@ void write_svgs(const std::vector<report::Figure>& figures, const std::string& f
 void refuse_files_of_runs(const std::string& out, const std::vector<report::RunRecord>& records) {
   for (const report::RunRecord& r : records) {
     for (const char* name : {"run.json", "journal.jsonl", "results.json"}) {
-      std::error_code ignored;
-      refuse_if(fs::equivalent(out, fs::path(r.folder) / name, ignored),
+      refuse_if(same_file(out, fs::path(r.folder) / name),
                 cat(out, " is part of the run in ", r.folder),
                 "give the page another name, e.g. -o report.html");
     }
@@ -56,8 +52,7 @@ void refuse_files_of_runs(const std::string& out, const std::vector<report::RunR
 
 // Without -o the name was not chosen, so a page of another tool stays.
 void refuse_other_pages(const std::string& out) {
-  std::error_code ignored;
-  if (!fs::is_regular_file(out, ignored)) return;  // whatever else it is: never written to
+  if (!file_exists(out)) return;  // whatever else it is: never written to
   std::ifstream page(out, std::ios::binary);
   std::string head(4096, '\0');
   page.read(head.data(), std::streamsize(head.size()));
@@ -70,7 +65,7 @@ void refuse_other_pages(const std::string& out) {
 bool joins_shards(const ReportFlags& flags) {
   const std::string ending = fs::path(flags.out).extension().string();
   return !flags.out.empty() && flags.out != "-" && ending != ".html" && ending != ".htm" &&
-         std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
+         ending != ".md" && std::any_of(flags.folders.begin(), flags.folders.end(), eval::is_shard);
 }
 
 void join_shards(const ReportFlags& flags) {
@@ -98,7 +93,14 @@ void run_report(const ReportFlags& flags) {
             "give one of them, or -o FILE");
   refuse_files_of_runs(out, records);
   if (!flags.svg.empty()) write_svgs(figures_of(records), flags.svg);
-  write_output(out, report_page(records));
+  if (fs::path(out).extension() == ".md") {
+    const report::MarkdownPage page =
+        report_markdown(records, fs::path(out).stem().string(), command_line());
+    write_svgs(page.figures, (fs::path(".") / fs::path(out).parent_path()).string());
+    write_output(out, page.text);
+  } else {
+    write_output(out, report_page(records));
+  }
   if (out == "-") return;
   if (flags.json) {
     std::cout << json_text(report_json(records), 2) << "\n";
@@ -119,22 +121,10 @@ void write_report(const std::string& folder) {
 void add_report(CLI::App& app) {
   const auto [verb, flags] = add_verb<ReportFlags>(
       app, "report", "Make one page from the folders of evaluations", run_report);
-  add_value(verb, "folders", flags.folders, "DIR",
-            "Folders written by mrrope eval or tune with -o, or folders that contain them")
-      ->required();
-  add_value(verb, "-o,--out", flags.out, "PATH",
-            "HTML file to write (default: report.html in the folder; in the current folder "
-            "if several are given). For the shards of one run, a folder for the whole run");
-  add_value(verb, "--svg", flags.svg, "DIR", "Also write every chart as an SVG file");
-  verb.add_flag("--json", flags.json, "Print verdicts and results as JSON");
-  verb.footer(
-      "Examples:\n"
-      "  mrrope report run1\n"
-      "  mrrope report run1 run2 demo -o compare.html --svg charts\n"
-      "  mrrope report part1 part2 part3 -o whole   # the shards of one run\n"
-      "Folders are compared with each other; unfinished runs are marked. Shards of one run count "
-      "as\n"
-      "one run; joined into a folder they give the bytes of a run that was not divided.");
+  add(verb, "folders", flags.folders)->required();
+  add(verb, "-o,--out", flags.out);
+  add(verb, "--svg", flags.svg);
+  add(verb, "--json", flags.json);
 }
 
 // The name that joining shards had before; not listed.
@@ -145,9 +135,9 @@ void add_merge(CLI::App& app) {
         join_shards(given);
       });
   verb.group("");
-  add_value(verb, "folders", flags.folders, "DIR", "Folders of shards")->required();
-  add_value(verb, "-o,--out", flags.out, "DIR", "Folder for the whole run")->required();
-  verb.add_flag("--json", flags.json, "Print results as JSON");
+  add(verb, "folders", flags.folders)->required();
+  add(verb, "-o,--out", flags.out)->required();
+  add(verb, "--json", flags.json);
 }
 
 }  // namespace mrrope::cli

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "base/files/source.h"
 #include "base/interrupt.h"
 #include "base/text.h"
 #include "cli/app.h"
@@ -80,13 +81,12 @@ int usual_parallel(const Model& facts, const engine::LocalOptions& engine, std::
 
 void run_serve(ServeFlags flags) {
   const Model facts = model_of(flags.subject);
-  LadderChoice choice = choose_ladder(flags.extension, facts.geometry, "serve");
+  LadderChoice choice = choose_ladder(flags.extension, facts, "serve");
   const std::int64_t ctx = choice.ctx;
   serve::ServerSettings& server = flags.server;
   if (flags.key_file) server.key = read_key(*flags.key_file);
   if (flags.cors) check_origin(server.cors = *flags.cors);
-  std::error_code error;
-  const bool by_path = std::filesystem::exists(flags.subject.model, error);
+  const bool by_path = path_exists(flags.subject.model);
   server.model_name = by_path ? facts.path.stem().string() : flags.subject.model;
   for (const std::string& name : flags.alias) {
     refuse_if(name.empty(), "--alias is empty",
@@ -105,7 +105,7 @@ void run_serve(ServeFlags flags) {
   server.slots = flags.parallel > 0 ? flags.parallel : usual_parallel(facts, flags.engine, ctx);
   const engine::LocalOptions engine = with_room(flags.engine, ctx, server.slots);
   if (flags.slot_folder) {
-    refuse_if(!std::filesystem::is_directory(*flags.slot_folder, error),
+    refuse_if(!folder_exists(*flags.slot_folder),
               cat("--slot-save-path ", *flags.slot_folder, " is not a folder"),
               "give a folder that exists");
     refuse_if(engine.unified && choice.ladder.elastic(),
@@ -115,15 +115,15 @@ void run_serve(ServeFlags flags) {
   }
   const engine::Places places{{}, {flags.slot_folder.value_or("")}};
   if (flags.dry_run) {
-    std::cout << server.slots << " conversations of " << ctx
-              << (engine.unified ? " tokens together\n" : " tokens each\n");
+    std::cout << server.slots << (server.slots == 1 ? " conversation of " : " conversations of ")
+              << ctx << (engine.unified ? " tokens together\n" : " tokens each\n");
     engine::check_before_loading(facts, {&choice.ladder}, places);
     return print_memory(facts, engine);
   }
 
   serve::Listener listener = serve::listen_on(server);
-  const auto model = engine::open_checked(facts, engine, {&choice.ladder}, places);
-  use(*model, choice);
+  const auto model = load(facts, engine, {&choice.ladder}, places);
+  use(*model, choice, flags.json);  // printed below otherwise
   server.context = std::min(ctx, choice.ladder.longest());
   if (engine.unified) server.pool = server.context;
   if (flags.slot_folder) {
@@ -168,50 +168,28 @@ void run_serve(ServeFlags flags) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  const auto [verb, flags] =
-      add_verb<ServeFlags>(app, "serve", "Serve a model over OpenAI's API", run_serve);
+  const auto [verb, flags] = add_verb<ServeFlags>(
+      app, "serve", "Serve a chat page, and the APIs of OpenAI, Anthropic and ollama", run_serve);
   flags.engine.unified = false;
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
-  add_default(verb, "--host", flags.server.host, "ADDRESS", "Address to listen on");
-  add_default(verb, "--port", flags.server.port, "PORT", "Port to listen on; 0: any free port")
-      ->check(CLI::Range(0, 65535));
-  add_value(verb, "--parallel", flags.parallel, "N",
-            "Conversations computed at the same time (default: up to 4, as memory allows)")
-      ->check(CLI::Range(1, 256));
-  add_default(verb, "--queue", flags.server.queue, "N",
-              "Maximum number of waiting requests; more get status 429")
-      ->check(CLI::Range(0, 4096));
-  add_default(verb, "--timeout", flags.timeout, "SECONDS",
-              "Time limit for one answer in seconds, including waiting")
-      ->check(CLI::Range(1, 1 << 24));
-  add_value(verb, "--api-key-file", flags.key_file, "FILE",
-            "File with the API key on its first line");
-  add_value(verb, "--alias", flags.alias, "NAME,...",
-            "Name of the model for clients (default: its file's); * answers requests for any "
-            "other name too, which get status 404 otherwise");
-  add_value(verb, "--cors", flags.cors, "ORIGIN",
-            "Allow web pages of this origin, such as http://localhost:3000, or * for all");
-  verb.add_flag("--kv-unified", flags.engine.unified,
-                "All conversations share a cache of --ctx tokens instead of having one each");
-  add_value(verb, "--slot-save-path", flags.slot_folder, "FOLDER",
-            "Folder where POST /slots/{id}?action=save|restore keeps conversations");
-  verb.add_flag("--deterministic", flags.server.deterministic,
-                "The same request gets the same answer, whoever else is served and whatever is "
-                "cached; slower");
+  add_profile(verb, flags.extension);
+  add(verb, "--host", flags.server.host);
+  add(verb, "--port", flags.server.port)->check(CLI::Range(0, 65535));
+  add(verb, "--parallel", flags.parallel)->check(CLI::Range(1, 256));
+  add(verb, "--queue", flags.server.queue)->check(CLI::Range(0, 4096));
+  add(verb, "--timeout", flags.timeout)->check(CLI::Range(1, 1 << 24));
+  add(verb, "--api-key-file", flags.key_file);
+  add(verb, "--alias", flags.alias);
+  add(verb, "--cors", flags.cors);
+  add(verb, "--kv-unified", flags.engine.unified);
+  add(verb, "--slot-save-path", flags.slot_folder);
+  add(verb, "--pooling", flags.engine.pooling);
+  add(verb, "--deterministic", flags.server.deterministic);
   add_engine(verb, flags.engine);
-  add_default(verb, "--log-format", flags.log_format, "FORMAT",
-              "Line per request on standard error, without anything of its content: text or json")
-      ->check(CLI::IsMember({"text", "json"}));
-  verb.add_flag("--json", flags.json, "Print the address as JSON");
-  verb.add_flag("--dry-run", flags.dry_run, "Print the memory that would be needed, and stop");
-  verb.footer(
-      "Examples:\n"
-      "  mrrope serve model.gguf --ctx 128k\n"
-      "  mrrope serve model.gguf --ctx 32k --plan plan.json --parallel 8 --port 9000\n"
-      "  mrrope serve model.gguf --ctx 32k --host 0.0.0.0 --api-key-file key.txt\n"
-      "The printed address also has a page to chat with the model. Ctrl-C or SIGTERM lets running\n"
-      "answers finish; a second one quits at once.");
+  add(verb, "--log-format", flags.log_format);
+  add(verb, "--json", flags.json);
+  add(verb, "--dry-run", flags.dry_run);
 }
 
 }  // namespace mrrope::cli

@@ -7,13 +7,13 @@
 #include <iostream>
 #include <numeric>
 
+#include "base/files/source.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "engine/llama/graph/capture.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 #include "report/charts/chart.h"
 #include "theory/theory_figure.h"
 
@@ -56,8 +56,7 @@ Geometry theory_geometry(const TheoryFlags& theory) {
     note("no model given: using LLaMA2 (rotary_dim 128, base 10000, window 4096)");
     return kExamples[0].second;
   }
-  std::error_code error;
-  if (!flags.model.empty() && !std::filesystem::exists(flags.model, error)) {
+  if (!flags.model.empty() && !path_exists(flags.model)) {
     for (const auto& [name, geometry] : kExamples) {
       if (flags.model != name) continue;
       SubjectFlags others = flags;
@@ -237,14 +236,13 @@ void run_factors(const TheoryFlags& flags) {
   print_theory(flags, factors_figure(g, groups));
 }
 
-void run_distance(const TheoryFlags& flags) {
-  const Geometry g = theory_geometry(flags);
+// What --method and --plan give as ladders, all up to one length.
+std::vector<theory::NamedLadder> theory_ladders(const TheoryFlags& flags, const Geometry& g,
+                                                const char* methods, std::int64_t& length) {
   ExtensionFlags extension = flags.extension;
   std::vector<theory::NamedLadder> ladders;
-  const std::vector<Candidate> candidates =
-      theory_candidates(extension, g, "none,pro,elastic:pro,far:pro,far:pi", kDefaultScale);
-  std::int64_t length =
-      std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
+  const std::vector<Candidate> candidates = theory_candidates(extension, g, methods, kDefaultScale);
+  length = std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
   if (!extension.ctx.empty()) {
     length = parse_length(extension.ctx);
   } else if (extension.methods.empty()) {  // files alone are shown as far as all of them reach
@@ -252,7 +250,21 @@ void run_distance(const TheoryFlags& flags) {
     for (const Candidate& c : candidates) length = std::min(length, c.ladder.longest());
   }
   for (const Candidate& c : candidates) ladders.push_back({c.name, up_to(c.ladder, length)});
+  return ladders;
+}
+
+void run_distance(const TheoryFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  std::int64_t length = 0;
+  const auto ladders = theory_ladders(flags, g, "none,pro,elastic:pro,far:pro,far:pi", length);
   print_theory(flags, distance_figure(g, ladders, length));
+}
+
+void run_ladder(const TheoryFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  std::int64_t length = 0;
+  const auto ladders = theory_ladders(flags, g, "pro,elastic:pro,far:pi", length);
+  print_theory(flags, ladder_figure(g, ladders));
 }
 
 // "2..64": every whole number from the first to the last.
@@ -310,21 +322,17 @@ void run_claims(const TheoryFlags& flags) { print_theory(flags, theory::claims_f
 
 // A figure with what it writes.
 Verb<TheoryFlags> add_figure(CLI::App& theory, const char* name, const char* about,
-                             void (*run)(const TheoryFlags& flags), const std::string& examples) {
+                             void (*run)(const TheoryFlags& flags)) {
   const auto [figure, flags] = add_verb<TheoryFlags>(theory, name, about, run);
-  add_value(figure, "-o,--out", flags.out, "FILE",
-            "Write the charts (.svg), a page with charts and tables (.html) or the table (.csv); "
-            "repeatable");
-  add_format(figure, flags.format, "text,json,csv");
-  figure.footer("Examples:\n" + examples);
+  add(figure, "-o,--out", flags.out);
+  add_format(figure, flags.format);
   return {figure, flags};
 }
 
 // The same with a model and methods.
 Verb<TheoryFlags> add_plan_figure(CLI::App& theory, const char* name, const char* about,
-                                  void (*run)(const TheoryFlags& flags),
-                                  const std::string& examples) {
-  const Verb<TheoryFlags> added = add_figure(theory, name, about, run, examples);
+                                  void (*run)(const TheoryFlags& flags)) {
+  const Verb<TheoryFlags> added = add_figure(theory, name, about, run);
   add_subject(added.app, added.flags.subject, Takes::model_or_geometry);
   add_extension(added.app, added.flags.extension, "those of the paper",
                 "--scale, or that of the paper");
@@ -332,37 +340,24 @@ Verb<TheoryFlags> add_plan_figure(CLI::App& theory, const char* name, const char
 }
 
 void add_digits(CLI::App& theory) {
-  const auto [verb, flags] = add_plan_figure(
-      theory, "digits", "Positions as digits of a mixed radix", run_digits,
-      "  mrrope theory digits llama2 --method none,pi,pro --scale 16\n"
-      "  mrrope theory digits model.gguf --method pro --ctx 32k -o digits.csv\n"
-      "  mrrope theory digits --rotary-dim 8 --rope-freq-base 1e4 --train-ctx 4k --method none \\\n"
-      "    --digits 4,3,2,1");
-  CLI::Option* positions =
-      add_value(verb, "--positions", flags.positions, "M,...", "Positions to show");
-  add_value(verb, "--digits", flags.digits, "D,...",
-            "The way back: digits of one position, the fastest first, or @FILE with a JSON list")
-      ->excludes(positions);
+  const auto [verb, flags] =
+      add_plan_figure(theory, "digits", "Positions as digits of a mixed radix", run_digits);
+  CLI::Option* positions = add(verb, "--positions", flags.positions);
+  add(verb, "--digits", flags.digits)->excludes(positions);
 }
 
 void add_estimate(CLI::App& theory) {
-  const auto [verb, flags] =
-      add_figure(theory, "estimate", "The position that the angles suggest, for each base",
-                 run_estimate, "  mrrope theory estimate llama2 --bases 1e4,5e5 -o estimate.svg");
+  const auto [verb, flags] = add_figure(
+      theory, "estimate", "The position that the angles suggest, for each base", run_estimate);
   add_subject(verb, flags.subject, Takes::model_or_geometry);
-  add_value(verb, "--bases", flags.bases, "B,...", "Bases to compare");
-  add_value(verb, "-c,--ctx,--length", flags.length, "LENGTH",
-            "Positions from 0 to this one; without it 4 windows");
+  add(verb, "--bases", flags.bases);
+  add(verb, "-c,--ctx,--length", flags.length);
 }
 
 void add_bound(CLI::App& theory) {
   const auto [verb, flags] = add_plan_figure(
-      theory, "bound", "The sum of cosines, and where it turns negative", run_bound,
-      "  mrrope theory bound llama2 --scale 16\n"
-      "  mrrope theory bound model.gguf --method yarn,pro --ctx 64k\n"
-      "  mrrope theory bound llama2 --method yarn,yarn-rotations,regressive,uni,pro --scale 2..64");
-  add_value(verb, "--length", flags.length, "LENGTH",
-            "Distances from 0 to this one (default: as far as the plans reach)");
+      theory, "bound", "The sum of cosines, and where it turns negative", run_bound);
+  add(verb, "--length", flags.length);
   verb.remove_option(verb.get_option("--scale"));
   TheoryFlags& bound = flags;
   verb.add_option_function<std::string>(
@@ -381,21 +376,12 @@ void add_bound(CLI::App& theory) {
 
 void add_attention(CLI::App& theory) {
   const auto [verb, flags] = add_plan_figure(
-      theory, "attention", "Attention scores against distance, from a real model", run_attention,
-      "  mrrope theory attention model.gguf --scale 4\n"
-      "  mrrope theory attention model.gguf --method none,yarn,pro --ctx 32k --layers 5 \\\n"
-      "    -o attention.html\n"
-      "  mrrope theory attention model.gguf --length 16k --method pro    # the model as it runs");
-  add_value(verb, "--text", flags.text, "FILE",
-            "Texts to read (default: those that come with mrrope)");
-  add_value(verb, "--layers", flags.layers, "N,...",
-            "Layers to capture (default: four, evenly spread)");
-  add_value(
-      verb, "--length", flags.length, "LENGTH",
-      "Tokens to read (default: 1024). Up to the window the model reads them once, as shipped, and "
-      "its queries and keys are turned to every distance; past it the model runs under each plan");
-  add_count(verb, "--samples", flags.pairs, 2, "Token pairs per distance");
-  add_default(verb, "--seed", flags.seed, "N", "Seed for drawing the pairs");
+      theory, "attention", "Attention scores against distance, from a real model", run_attention);
+  add(verb, "--text", flags.text);
+  add(verb, "--layers", flags.layers);
+  add(verb, "--length", flags.length);
+  add(verb, "--samples", flags.pairs);
+  add(verb, "--seed", flags.seed);
   add_engine(verb, flags.engine);
 }
 
@@ -406,16 +392,12 @@ void add_theory(CLI::App& app) {
   verb->require_subcommand(1);
   add_digits(*verb);
   add_estimate(*verb);
-  add_plan_figure(*verb, "factors", "Cumulative factor and lambda of every method", run_factors,
-                  "  mrrope theory factors llama2 -o factors.html    # scales 16 and 4\n"
-                  "  mrrope theory factors model.gguf --method yarn,pro --ctx 32k -o factors.svg");
+  add_plan_figure(*verb, "factors", "Cumulative factor and lambda of every method", run_factors);
   add_plan_figure(*verb, "distance", "The distance at which tokens are seen, by method",
-                  run_distance,
-                  "  mrrope theory distance llama2 -o distance.svg    # at scale 16\n"
-                  "  mrrope theory distance model.gguf --method pro,elastic:pro,far:pi --ctx 32k");
+                  run_distance);
+  add_plan_figure(*verb, "ladder", "The scale in force at each length, by method", run_ladder);
   add_bound(*verb);
-  add_figure(*verb, "claims", "Claims of the paper, with our verdicts", run_claims,
-             "  mrrope theory claims\n  mrrope theory claims -o claims.html");
+  add_figure(*verb, "claims", "Claims of the paper, with our verdicts", run_claims);
   add_attention(*verb);
 }
 

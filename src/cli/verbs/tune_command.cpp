@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mrrope tune: a better plan than any published one for a given model, tested on texts that the
-// search never saw.
+// mrrope tune: a better plan for a given model than what is used without it, tested on texts that
+// the search never saw, and kept as a profile.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -14,6 +14,7 @@
 #include "core/methods.h"
 #include "formats/plan_file.h"
 #include "mrrope/error.h"
+#include "tune/profile.h"
 #include "tune/search.h"
 
 namespace mrrope::cli {
@@ -27,22 +28,37 @@ using nlohmann::ordered_json;
 constexpr std::pair<const char*, double> kPreferences[] = {
     {"perplexity", 0.01}, {"balanced", 0.05}, {"retrieval", 0.25}};
 
+// The bundled texts are not enough for more.
+constexpr std::int64_t kLongestBundled = 131072;
+// Documents for the search and for the proof: of likely plans, which takes some minutes on a GPU,
+// and of a family.
+constexpr std::size_t kFewDocuments[] = {2, 4};
+constexpr std::size_t kManyDocuments[] = {8, 0};
+constexpr double kUsualBudget = 40;
+
 struct TuneFlags {
   SubjectFlags subject;
   engine::LocalOptions engine;
   std::string ctx;
-  std::string method = "power";
+  std::string method;
   std::vector<std::string> text;
   eval::DocumentOptions documents;
   std::string prefer = "balanced";
+  std::optional<double> budget;
   tune::SearchOptions search;
-  std::vector<std::size_t> documents_used = {8, 0};  // in the search, in the proof
-  std::string proof = cat(tune::kProofNeedles);
+  std::vector<std::size_t> documents_used;  // in the search, in the proof
   std::string form;
   std::string plan;
-  std::string out = "tuned.json";
+  std::string profile;
+  std::string out;
   bool json = false;
   bool dry_run = false;
+
+  bool likely() const { return method.empty(); }  // a few plans instead of a family
+  std::size_t documents_for(std::size_t part) const {
+    if (part < documents_used.size()) return documents_used[part];
+    return likely() ? kFewDocuments[part] : kManyDocuments[part];
+  }
 };
 
 double weight_of(const TuneFlags& flags) {
@@ -56,189 +72,186 @@ double weight_of(const TuneFlags& flags) {
          "perplexity only, 0.05 is balanced");
 }
 
-// Needles per depth in the proof; nothing: no proof.
-std::optional<std::size_t> proof_needles(const TuneFlags& flags) {
-  if (flags.proof == "off") return std::nullopt;
-  const std::optional<double> count = parse_double(flags.proof);
-  if (count && *count >= 0 && *count <= kMostCounted && *count == std::floor(*count)) {
-    return std::size_t(*count);
-  }
-  refuse(cat("--proof ", flags.proof, " is not a number of needles"),
-         "give a number, 0 to let perplexity alone decide, or off");
-}
-
 Growth growth_asked_for(const std::string& method) {
   const MethodSpec spec = parse_method(method);
   if (!find_method(spec.name).own.empty() && spec.parameters == Parameters{}) return spec.growth;
   refuse(cat("tune searches the power family, not ", method),
-         "give --method power, elastic:power or far:power");
+         "give --method power, elastic:power or far:power, or leave out --method");
 }
 
-void print_dry_run(const TuneFlags& flags, const Model& facts, const engine::LocalOptions& engine,
-                   const tune::Split& split, const tune::SearchSet& set, std::size_t rows) {
-  const std::int64_t ctx = set.texts.front().length;
-  const std::optional<std::size_t> needles_per_depth = proof_needles(flags);
-  // A needle's unit: the trunk once, and from each of ten depths on average half of it again.
-  const std::int64_t needles = std::int64_t(rows * needles_per_depth.value_or(0)) * 6 * ctx;
-  const std::int64_t proof = std::int64_t((rows + 1) * split.held_out.size()) * ctx + needles;
-  const double search = flags.search.budget * double(set.pass);
-  std::cout << "search: " << split.search.size() << " documents of " << length_text(ctx) << " with "
-            << flags.search.planting.answers << " planted answers each, at most "
-            << flags.search.budget << " passes of " << set.pass << " tokens\n";
-  if (needles_per_depth) {
-    std::cout << "proof: " << split.held_out.size() << " documents, " << rows << " plans, "
-              << 10 * *needles_per_depth << " needles each: about " << proof << " tokens\n";
-  }
-  print_memory(facts, engine);
+// What search and proof cost; both in readings of a whole text.
+std::string cost_text(double search, std::size_t proof, const Model& facts,
+                      const engine::LocalOptions& engine) {
   const std::optional<engine::ReadingSpeed> speed = engine::kept_speed(facts, engine);
-  std::cout << "a pass over one text takes " << engine::time_text(speed, {ctx});
-  if (speed) {
-    const auto minutes = [&](double tokens) {
-      return duration_text(tokens / double(ctx) * engine::seconds_to_read(*speed, {ctx}));
-    };
-    std::cout << "\nabout " << minutes(search) << " to search";
-    if (needles_per_depth) std::cout << ", " << minutes(double(proof)) << " to prove";
+  const double seconds = speed ? seconds_to_read(*speed, {engine.context}) : 0;
+  return cat("the search reads ", length_text(engine.context), " tokens about ", fixed(search, 0),
+             " times, the proof ", proof, " times: ",
+             speed ? cat("about ", duration_text((search + double(proof)) * seconds))
+                   : time_text(speed, {}));
+}
+
+// The texts: the user's, or the bundled ones in two halves.
+tune::Split split_texts(const TuneFlags& flags, const std::vector<std::string>& texts,
+                        const Tokenizer& tokenizer, std::int64_t ctx) {
+  eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
+  for (const std::string& line : read.notes()) note(line);
+  const std::size_t search = std::max<std::size_t>(1, flags.documents_for(0));
+  refuse_if(flags.documents_for(1) == 1, "one text proves nothing: an error needs two",
+            "give --documents N,2 or more, or N,0 for all that the search leaves");
+  if (!flags.text.empty()) {
+    return tune::split_documents(tokenizer, read.documents, ctx, search, flags.documents_for(1),
+                                 flags.search.seed);
   }
-  std::cout << "\nfor less, give a smaller --budget, or fewer --documents"
-            << (needles_per_depth ? " or needles: --proof\n" : "\n");
+  return tune::split_halves(std::move(read.documents), search, flags.documents_for(1),
+                            flags.search.seed);
+}
+
+// The plan that was found against published ones, on the texts of the search.
+tune::Proof on_search_texts(const tune::SearchResult& result, const tune::Space& space,
+                            double weight) {
+  std::vector<tune::Proved> others;
+  for (const tune::Trial& t : result.trials) {
+    const tune::Proposal& p = t.proposal;
+    if (t.complete && p.origin == "published") others.push_back({p.name, t.measured});
+  }
+  return judge_proof({"tuned", result.trials[result.best].measured}, others,
+                     tune::band_ends(space.geometry.train_length, space.ctx), weight);
 }
 
 void run_tune(const TuneFlags& flags) {
   refuse_if(flags.ctx.empty(), "no context length given", "give --ctx, e.g. --ctx 128k");
   const Model facts = model_of(flags.subject);
-  const double weight = weight_of(flags);
+  tune::SearchOptions options = flags.search;
+  options.weight = weight_of(flags);
   const tune::Space space =
-      tune::make_space(facts.geometry, parse_length(flags.ctx), growth_asked_for(flags.method));
-  const tune::Space fixed_space = tune::make_space(facts.geometry, space.ctx, Growth::none);
-  std::vector<tune::Proposal> first = published(space);
+      tune::make_space(facts.geometry, parse_length(flags.ctx),
+                       flags.likely() ? Growth::far : growth_asked_for(flags.method));
+  std::vector<tune::Proposal> first = flags.likely() ? likely(space) : published(space);
   if (!flags.plan.empty()) first.push_back(from_plan(space, read_plan_file(flags.plan)));
-  const std::optional<std::size_t> needles = proof_needles(flags);
+  std::vector<tune::Proposal> rivals;
+  if (space.growth == Growth::none) {
+    rivals = published(space);
+  } else {
+    rivals.push_back(unnamed(space));
+  }
+  refuse_if(flags.text.empty() && space.ctx > kLongestBundled,
+            cat("the bundled texts are too short for ", space.ctx, " tokens"),
+            cat("give your own with --text, or --ctx ", length_text(kLongestBundled), " or less"));
 
   const std::vector<std::string> texts = flags.text.empty() ? default_texts() : flags.text;
   engine::LocalOptions engine = flags.engine;
   engine.context = space.ctx;
   engine.timelines = 3;
-  const fs::path home = fs::path(flags.out).replace_extension(".tune");
-  for (const fs::path& path : {fs::path(flags.out), home / "found.json"}) refuse_input(path);
-  // The search's folder may make the parents of the plan file.
-  const engine::Places places{texts, {home.string(), folder_of(flags.out).string()}};
+  tune::Profile profile{model_digest(facts.files), facts.geometry.train_length, space.ctx};
+  profile.method.growth = space.growth;
+  profile.file = flags.profile.empty() ? profile_place(facts, profile) : fs::path(flags.profile);
+  refuse_if(profile.file.empty(), "there is no folder to keep a profile in: HOME is not set",
+            "give --profile FILE");
+  const fs::path home =
+      fs::path(flags.out.empty() ? profile.file : fs::path(flags.out)).replace_extension(".tune");
+  for (const fs::path& path : {fs::path(flags.out), profile.file, home / "found.json"}) {
+    if (!path.empty()) refuse_input(path);
+  }
+  // The search's folder may make the parents of the files.
+  const engine::Places places{texts, {home.string(), folder_of(profile.file).string()}};
   std::unique_ptr<TimelineModel> model;
   std::unique_ptr<Tokenizer> vocabulary;  // its cost needs no weights
   if (flags.dry_run) {
     engine::check_before_loading(facts, {}, places);
     vocabulary = engine::open_vocabulary(facts);
   } else {
-    model = engine::open_checked(facts, engine, {}, places);
+    model = load(facts, engine, {}, places);
   }
   const Tokenizer& tokenizer = model ? *model : *vocabulary;
-  const eval::DocumentSet read = read_documents({texts.begin(), texts.end()}, flags.documents);
-  for (const std::string& line : read.notes()) note(line);
-  const tune::Split split =
-      tune::split_documents(tokenizer, read.documents, space.ctx, flags.documents_used[0],
-                            flags.documents_used[1], flags.search.seed);
-  tune::SearchOptions options = flags.search;
-  options.weight = weight;
+  const tune::Split split = split_texts(flags, texts, tokenizer, space.ctx);
   options.form = eval::make_form(tokenizer, flags.form, std::nullopt, 0);
   const tune::SearchSet set = make_search_set(tokenizer, space, split.search, options);
+  options.budget =
+      flags.budget.value_or(flags.likely() ? least_budget(set, first.size()) : kUsualBudget);
   check_budget(set, first.size(), options.budget);  // before there is a folder
-  const std::vector<tune::Proposal> rivals = published(fixed_space);
+  const std::string cost = cost_text(options.budget * double(set.texts.size()),
+                                     (rivals.size() + 1) * split.held_out.size(), facts, engine);
   if (flags.dry_run) {
-    return print_dry_run(flags, facts, engine, split, set, rivals.size() + 1);
+    print_memory(facts, engine);
+    std::cout << cost << "\nfor less, give a smaller --budget, or fewer "
+              << "--documents\n";
+    return;
   }
+  note(cost);
 
-  const eval::RunInfo info{command_line(), model_digest(facts.files), flags.search.seed};
   catch_interrupts();
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-  eval::RunFolder folder(home / "search", info);
-  check_writable(flags.out);  // the folder may have made its parents
+  eval::RunFolder folder(home / "search", {command_line(), profile.model, options.seed});
+  if (!flags.out.empty()) check_writable(flags.out);  // the folder may have made its parents
   const tune::SearchResult result =
       run_search(*model, space, set, first, options, folder, progress);
   for (const std::string& line : folder.notes()) note(line);
-  ordered_json results = to_json(result, space, weight);
+  ordered_json results = to_json(result, space, options.weight);
   tune::Proposal found = result.trials[result.best].proposal;
-  const std::string what = found.name;
-  found.name = "tuned";
+  const std::string what = std::exchange(found.name, "tuned");
   folder.finish(eval::results_text(results), {progress.seconds(), progress.computed()});
   write_output((home / "found.json").string(), to_json(found.ladder).dump(2) + "\n");
-
-  std::string text = to_text(result) + cat("\nFound: ", what, "\n");
-  if (!needles) {
-    write_output(flags.out, to_json(found.ladder).dump(2) + "\n");
-    std::cout << (flags.json ? eval::results_text(results) : text);
-    note(cat("wrote ", flags.out, ", not tested on held-out text"));
-    return;
+  if (!flags.json) std::cout << to_text(result) << "\nFound: " << what << "\n\n" << std::flush;
+  for (const tune::Proposal& rival : rivals) {
+    if (rival.numbers != found.numbers) continue;
+    if (flags.json) std::cout << eval::results_text(results);
+    throw Error(ErrorKind::goal_not_met,
+                cat("none of ", result.trials.size(), " plans is better than ", rival.name,
+                    " on the texts of the search: nothing changes"),
+                "give a larger --budget, more --documents or your own --text");
   }
-  if (!flags.json) std::cout << text << "\n" << std::flush;
 
-  eval::NeedleOptions proving;
-  proving.samples = *needles;
-  proving.form = options.form;
-  // A longer search may find another plan, which has a proof of its own.
-  const fs::path proof_home = home / cat("proof-", found.plan.substr(0, 8));
-  eval::RunFolder ppl(proof_home / "ppl", info);
-  eval::RunFolder needle(proof_home / "needle", info);
   const tune::Proof proof =
-      prove(*model, found, rivals, split.held_out, proving, weight, ppl, needle, progress);
+      prove(*model, found, rivals, make_proof_texts(tokenizer, space.ctx, split.held_out, options),
+            options, folder, progress);
   results["proof"] = to_json(proof);
   folder.finish(eval::results_text(results), {0, 0});
-  const tune::Proposal* chosen = &found;
-  for (const tune::Proposal& c : rivals) {
-    if (!proof.better && c.name == proof.recommended) chosen = &c;
-  }
-  write_output(flags.out, to_json(chosen->ladder).dump(2) + "\n");
   std::cout << (flags.json ? eval::results_text(results) : to_text(proof));
   if (!proof.better) {
     throw Error(ErrorKind::goal_not_met,
-                cat("the plan found is not better than every published one on held-out text; the "
-                    "best published one is ",
-                    proof.recommended),
-                cat("wrote ", proof.recommended, " to ", flags.out, " and the plan found to ",
-                    (home / "found.json").string(),
-                    "; a larger --budget may help, or more --text with another -o"));
+                cat("the plan found is not better than ", proof.recommended,
+                    " on held-out text: ", "nothing changes"),
+                cat("the plan found is in ", (home / "found.json").string(),
+                    "; more --documents or your own --text may help"));
   }
-  if (!flags.json) {
-    std::cout << "\nBetter than every published method on held-out text: " << what << "\n";
-  }
-  note(cat("wrote ", flags.out, "; search and proof are in ", home.string()));
+  if (!flags.out.empty()) write_output(flags.out, to_json(found.ladder).dump(2) + "\n");
+  profile.method = parse_method(found.notation);
+  profile.measured = {{"search", to_json(on_search_texts(result, space, options.weight))},
+                      {"proof", results["proof"]}};
+  fs::create_directories(folder_of(profile.file));
+  write_output(profile.file.string(), profile_text(profile));
+  note(cat("wrote ", profile.file.string(), ": ",
+           space.growth == Growth::none ? "export uses" : "generate, chat, serve and eval use",
+           " it for this model up to ", length_text(space.ctx), " tokens"));
 }
 
 }  // namespace
 
 void add_tune(CLI::App& app) {
-  const auto [verb, flags] =
-      add_verb<TuneFlags>(app, "tune", "Search for a better plan than any published one", run_tune);
+  const auto [verb, flags] = add_verb<TuneFlags>(
+      app, "tune", "Find a better plan for a model, and keep it for the other verbs", run_tune);
   add_subject(verb, flags.subject);
   add_value(verb, "-c,--ctx", flags.ctx, "LENGTH", "Context length in tokens, e.g. 32768 or 128k");
-  add_default(verb, "--method", flags.method, "NAME",
-              "power for a static plan, elastic:power for a context that grows, far:power for one "
-              "with a near part");
+  add_value(verb, "--method", flags.method, "NAME",
+            "Search a family: power for a static plan, elastic:power for a context that grows, "
+            "far:power for one with a near part (default: compare a few likely plans that grow)");
   add_value(verb, "--text", flags.text, "FILE",
             "Texts: plain, .jsonl, also .gz .xz .zst, or folders");
   add_default(verb, "--field", flags.documents.field, "NAME",
               "Field of a .jsonl line that holds the text");
-  add_default(verb, "--budget", flags.search.budget, "PASSES",
-              "Maximum passes over the search set");
+  add_value(verb, "--budget", flags.budget, "PASSES",
+            "Maximum passes over the search set (default: what the likely plans need; with "
+            "--method 40)");
   add_default(verb, "--prefer", flags.prefer, "WHAT",
               "perplexity, balanced, retrieval, or the weight of the answers' log-probability");
-  std::vector<std::size_t>& used = flags.documents_used;
-  verb.add_option_function<std::vector<std::size_t>>(
-          "--documents",
-          [&used](const std::vector<std::size_t>& given) {
-            std::copy(given.begin(), given.end(), used.begin());
-          },
-          "Documents for the search, at most half of all, and for the proof (0: all the others)")
-      ->type_name("N,N")
-      ->delimiter(',')
+  add_value(verb, "--documents", flags.documents_used, "N,...",
+            "Texts for the search, at most half of all, and for the proof (0: all the others) "
+            "(default: 2,4; with --method 8,0)")
       ->expected(1, 2)
-      ->check(CLI::Range(0, kMostCounted))
-      ->default_str("8,0");
-  verb.add_option("--proof-documents", flags.documents_used[1])->group("");  // an old name
-  add_default(verb, "--answers", flags.search.planting.answers, "N",
-              "Answers planted in each document of the search")
+      ->check(CLI::Range(0, kMostCounted));
+  add_default(verb, "--questions", flags.search.questions, "N",
+              "Keys planted in every text, each asked for at its end")
       ->check(CLI::Range(1, 100));
-  add_default(
-      verb, "--proof", flags.proof, "N",
-      "Needles per depth in the proof, at ten depths; 0: perplexity alone decides; off: no proof");
   add_value(verb, "--form", flags.form, "FORM",
             "planted, completion or chat (default: chat if the model has a template)")
       ->check(CLI::IsMember({"planted", "completion", "chat"}));
@@ -246,17 +259,19 @@ void add_tune(CLI::App& app) {
   add_default(verb, "--seed", flags.search.seed, "N",
               "Seed for the split, the needles and the start");
   add_engine(verb, flags.engine);
-  add_default(
-      verb, "-o,--out", flags.out, "FILE",
-      "Plan file to write; the search and its proof go to a folder of that name with .tune");
+  add_value(verb, "--profile", flags.profile, "FILE",
+            "Write the profile here (default: kept for this model in the cache folder)");
+  add_value(verb, "-o,--out", flags.out, "FILE",
+            "Also write a plan file; the search goes to a folder of that name with .tune");
   auto* json = verb.add_flag("--json", flags.json, "Print results as JSON");
   verb.add_flag("--dry-run", flags.dry_run, "Print the estimated cost, and stop")->excludes(json);
   verb.footer(
       "Examples:\n"
-      "  mrrope tune model.gguf --ctx 128k --text docs/ -o plan.json\n"
-      "  mrrope tune model.gguf --ctx 32k --method elastic:power --prefer retrieval -o "
-      "ladder.json\n"
-      "Exit code 6: the plan found is not better than every published method on held-out text.\n"
+      "  mrrope tune model.gguf --ctx 128k\n"
+      "  mrrope tune model.gguf --ctx 128k --text docs/ --prefer retrieval\n"
+      "  mrrope tune model.gguf --ctx 32k --method power -o plan.json\n"
+      "A plan that beats auto on held-out text (a static one: every published plan) becomes the\n"
+      "profile of this model. Exit code 6: it does not, and nothing changes.\n"
       "An interrupted search resumes when you run the same command again.");
 }
 

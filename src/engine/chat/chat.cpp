@@ -332,10 +332,9 @@ struct ChatRenderer::State {
   std::string run(WorkQueue& queue, const Strings& request, Limit limit, const GiveUp& give_up) {
     std::string packed;
     json::to_msgpack(request, packed);
-    if (packed.size() > kMaxMessageBytes) {
-      throw Error(ErrorKind::failed, cat("the messages have ", packed.size(), " bytes, at most ",
-                                         kMaxMessageBytes, " are allowed"));
-    }
+    throw_if(packed.size() > kMaxMessageBytes, ErrorKind::failed,
+             cat("the messages have ", packed.size(), " bytes, at most ", kMaxMessageBytes,
+                 " are allowed"));
     queue.enter(give_up);
     const Finally leave{[&] { queue.leave(); }};
     for (int attempt = 1;; ++attempt) {

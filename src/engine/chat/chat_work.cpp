@@ -12,7 +12,6 @@
 #include "base/text.h"
 #include "engine/chat/chat.h"
 #include "engine/chat/grammar.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 

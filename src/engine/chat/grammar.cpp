@@ -11,8 +11,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -104,10 +102,8 @@ void check_gbnf(const std::string& grammar) {
 
 GrammarReader::GrammarReader(const std::string& gbnf) : work_(kMaxWork) {
   llama_grammar_parser parser;
-  if (!parser.parse(gbnf.c_str()) || parser.symbol_ids.count("root") == 0) {
-    throw Error(ErrorKind::usage, "the grammar cannot be read",
-                "write it in GBNF, with a rule named root");
-  }
+  refuse_if(!parser.parse(gbnf.c_str()) || parser.symbol_ids.count("root") == 0,
+            "the grammar cannot be read", "write it in GBNF, with a rule named root");
   for (const llama_grammar_rule& rule : parser.rules) add_rule(rule);
   forget_stacks();
   std::vector<Stack> readings;

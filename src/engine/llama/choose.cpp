@@ -12,7 +12,6 @@
 #include "engine/chat/grammar.h"
 #include "engine/llama/loader.h"
 #include "model/timeline_model.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -60,10 +59,8 @@ class Constraint {
         patterns_(grammar.patterns.begin(), grammar.patterns.end()) {
     if (waiting_) return;
     for (const Token token : grammar.begun) {
-      if (model.ends_text(token)) {
-        throw Error(ErrorKind::failed, "the prompt ends with the end of a text",
-                    "this chat template cannot be used with a grammar");
-      }
+      throw_if(model.ends_text(token), ErrorKind::failed, "the prompt ends with the end of a text",
+               "this chat template cannot be used with a grammar");
       reader_.accept(token, text(token));
     }
   }

@@ -6,25 +6,25 @@
 
 #include "base/text.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
 namespace {
 
-// As the file says. If it says nothing the last token stands for the text, as in ollama and vLLM:
-// no other has read all of it.
-int pooling_of(const llama_model* model, const Model& facts) {
+// As the flag or the file says; otherwise there is none, as in llama-server.
+int pooling_of(const llama_model* model, const Model& facts, const std::string& flag) {
   char type[16];
   const std::string key = facts.architecture + ".pooling_type";
   const bool stated = llama_model_meta_val_str(model, key.c_str(), type, sizeof type) >= 0;
-  const std::string text = stated ? type : "-1";
-  if (text == "1") return LLAMA_POOLING_TYPE_MEAN;
-  if (text == "2") return LLAMA_POOLING_TYPE_CLS;
-  if (text == "3" || text == "-1") return LLAMA_POOLING_TYPE_LAST;
+  const std::string text = !flag.empty() ? flag : stated ? type : "";
+  if (text == "1" || text == "mean") return LLAMA_POOLING_TYPE_MEAN;
+  if (text == "2" || text == "cls") return LLAMA_POOLING_TYPE_CLS;
+  if (text == "3" || text == "last") return LLAMA_POOLING_TYPE_LAST;
   throw Error(ErrorKind::unsupported,
-              cat("this model has no embeddings of texts: its file states ", key, " ", text),
-              "use one with 1 (mean), 2 (first token) or 3 (last token), or that states none");
+              cat("this model has no embeddings of texts: its file states ",
+                  stated ? cat(key, " ", text) : "no " + key),
+              "serve a model that was made for embeddings, or give --pooling mean, cls (the first "
+              "token) or last");
 }
 
 }  // namespace
@@ -39,13 +39,11 @@ void LocalModel::make_embedder(std::size_t tokens) {
   options.timelines = 1;
   options.unified = true;
   const MemoryPlan memory = plan_memory(facts_, options);
-  if (memory.kv + memory.compute > memory.available) {
-    throw Error(ErrorKind::out_of_memory,
-                cat("embeddings of ", tokens, " tokens need ",
-                    bytes_text(double(memory.kv + memory.compute)), " more memory; ",
-                    bytes_text(double(memory.available)), " are free"),
-                "embed shorter texts, or give a smaller --ctx or --parallel");
-  }
+  throw_if(
+      memory.kv + memory.compute > memory.available, ErrorKind::out_of_memory,
+      cat("embeddings of ", tokens, " tokens need ", bytes_text(double(memory.kv + memory.compute)),
+          " more memory; ", bytes_text(double(memory.available)), " are free"),
+      "embed shorter texts, or give a smaller --ctx or --parallel");
   llama_context_params params = context_params(options, options.context);
   params.swa_full = keeps_windows_whole(options);
   params.embeddings = true;
@@ -56,19 +54,17 @@ void LocalModel::make_embedder(std::size_t tokens) {
 std::vector<float> LocalModel::embed(std::span<const Token> tokens) {
   // With an encoder; or with more numbers than libllama computes, which ends the process
   // (qwen4exp).
-  if (llama_model_has_encoder(model_.get()) ||
-      llama_model_n_embd_out(model_.get()) > llama_model_n_embd(model_.get())) {
-    throw Error(ErrorKind::unsupported,
-                cat("libllama has no embeddings of texts by ", facts_.architecture, " models"));
-  }
-  const int pooling = pooling_of(model_.get(), facts_);
+  throw_if(llama_model_has_encoder(model_.get()) ||
+               llama_model_n_embd_out(model_.get()) > llama_model_n_embd(model_.get()),
+           ErrorKind::unsupported,
+           cat("libllama has no embeddings of texts by ", facts_.architecture, " models"));
+  const int pooling = pooling_of(model_.get(), facts_, options_.pooling);
   std::int64_t longest = facts_.geometry.train_length;
   // Where every token reads all others they have to be computed at once.
   if (!llama_get_causal_attn(context_.get())) longest = std::min<std::int64_t>(longest, ubatch_);
-  if (tokens.empty() || std::ssize(tokens) > longest) {
-    throw Error(ErrorKind::usage, cat("a text of ", tokens.size(),
-                                      " tokens: this model embeds 1 to ", longest, " at a time"));
-  }
+  refuse_if(
+      tokens.empty() || std::ssize(tokens) > longest,
+      cat("a text of ", tokens.size(), " tokens: this model embeds 1 to ", longest, " at a time"));
   for (const Token token : tokens) check_token(token);
   if (!embedder_ || tokens.size() > llama_n_ctx(embedder_.get())) make_embedder(tokens.size());
   llama_memory_clear(llama_get_memory(embedder_.get()), false);

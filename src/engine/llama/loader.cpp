@@ -20,9 +20,7 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "engine/chat/chat.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
@@ -110,16 +108,15 @@ void check_server(const std::string& name, const std::string& host, const std::s
   const auto receive = [&](void* into, std::size_t count) {
     return ::recv(socket.number, into, count, MSG_WAITALL) == ssize_t(count);
   };
-  if (::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) != ssize_t(hello.size()) ||
-      !receive(&size, sizeof size) || size != kReply || !receive(reply.data(), reply.size())) {
-    throw Error(ErrorKind::failed, cat("--rpc ", name, " is not an RPC server"), kHint);
-  }
-  if (reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION) {
-    throw Error(ErrorKind::unsupported,
-                cat("the RPC server at ", name, " has version ", int(reply[0]), ".", int(reply[1]),
-                    ", this build has ", RPC_PROTO_MAJOR_VERSION, ".", RPC_PROTO_MINOR_VERSION),
-                kHint);
-  }
+  throw_if(
+      ::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) != ssize_t(hello.size()) ||
+          !receive(&size, sizeof size) || size != kReply || !receive(reply.data(), reply.size()),
+      ErrorKind::failed, cat("--rpc ", name, " is not an RPC server"), kHint);
+  throw_if(reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION,
+           ErrorKind::unsupported,
+           cat("the RPC server at ", name, " has version ", int(reply[0]), ".", int(reply[1]),
+               ", this build has ", RPC_PROTO_MAJOR_VERSION, ".", RPC_PROTO_MINOR_VERSION),
+           kHint);
 }
 
 constexpr int kMostThreads = GGML_MAX_N_THREADS;
@@ -235,16 +232,14 @@ void add_rpc_servers(const std::string& list) {
   for (const std::string& server : split_list(list)) {
     const std::size_t colon = server.rfind(':');
     const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);
-    if (colon == 0 || port.find_first_not_of("0123456789") != std::string::npos ||
-        parse_length(port).value_or(65536) > 65535) {
-      throw Error(ErrorKind::usage, cat("--rpc ", shown(server), " is not host:port"),
-                  "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
-    }
+    refuse_if(colon == 0 || port.find_first_not_of("0123456789") != std::string::npos ||
+                  parse_length(port).value_or(65536) > 65535,
+              cat("--rpc ", shown(server), " is not host:port"),
+              "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
     check_server(server, server.substr(0, colon), port);
     ggml_backend_reg_t added = ggml_backend_rpc_add_server(server.c_str());
-    if (added == nullptr) {
-      throw Error(ErrorKind::failed, cat("the RPC server at ", server, " has no device"), kHint);
-    }
+    throw_if(added == nullptr, ErrorKind::failed,
+             cat("the RPC server at ", server, " has no device"), kHint);
     ggml_backend_register(added);  // once, however often it is named
   }
 }
@@ -301,11 +296,9 @@ ggml_type cache_type(const std::string& name, const char* flag) {
 int thread_count(const LocalOptions& options) {
   const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   if (options.threads == 0) return std::min(cores, kMostThreads);
-  if (options.threads < 0 || options.threads > kMostThreads) {
-    throw Error(ErrorKind::usage,
-                cat("-t ", options.threads, " is not between 0 and ", kMostThreads),
-                "remove -t to use all cores");
-  }
+  refuse_if(options.threads < 0 || options.threads > kMostThreads,
+            cat("-t ", options.threads, " is not between 0 and ", kMostThreads),
+            "remove -t to use all cores");
   // libllama starts its threads and mrrope as many for scores; libllama ends the process if one of
   // them does not start.
   if (options.threads > cores) Workers trial(2 * options.threads);

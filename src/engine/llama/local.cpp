@@ -12,7 +12,6 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/local_model.h"
 #include "engine/llama/tokenize.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -284,11 +283,9 @@ void prepare(const Model& model, const LocalOptions& options) {
   if (options.ubatch < 1) refuse("-ub", options.ubatch, "at least 1");
   if (options.gpu_layers < -1) refuse("-ngl", options.gpu_layers, "at least -1 (all)");
   const auto most = int(llama_max_parallel_sequences());
-  if (options.timelines < 1 || options.timelines > most) {
-    throw Error(ErrorKind::usage,
-                cat(options.timelines, " sequences at once: libllama has 1 to ", most),
-                cat("ask for at most ", most));
-  }
+  refuse_if(options.timelines < 1 || options.timelines > most,
+            cat(options.timelines, " sequences at once: libllama has 1 to ", most),
+            cat("ask for at most ", most));
   add_rpc_servers(options.rpc);
   check_memory(model, options);
 }

@@ -34,7 +34,8 @@ struct LocalOptions {
   // Alive at the same time, forks included, at most. With more than one, sliding-window layers keep
   // every token anyway: libllama cannot reuse what two of them share.
   int timelines = 16;
-  bool keep_speed = false;  // what is read is timed, for estimates of later calls (run/speed.h)
+  std::string pooling = {};  // --pooling of embeddings: mean, cls, last; empty: as the file says
+  bool keep_speed = false;   // what is read is timed, for estimates of later calls (run/speed.h)
 };
 
 // Checks options and memory, then loads. Throws Error: unsupported, corrupt, out_of_memory (with

@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "engine/llama/choose.h"
 #include "formats/facts.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -115,9 +114,8 @@ LocalModel::~LocalModel() {
 }
 
 void LocalModel::use(const Ladder& ladder) {
-  if (int(free_sequences_.size()) != options_.timelines) {
-    throw Error(ErrorKind::usage, "a model cannot change its plan while it has timelines");
-  }
+  refuse_if(int(free_sequences_.size()) != options_.timelines,
+            "a model cannot change its plan while it has timelines");
   const Plan& plan = ladder.rungs().front().plan;
   check_made_for(plan.geometry(), facts_);
   if (ladder.near()) check_near(ladder);
@@ -167,14 +165,11 @@ std::size_t turns_of_a_key(const Ladder& ladder) {
 void LocalModel::check_near(const Ladder& ladder) const {
   const std::size_t turns = turns_of_a_key(ladder);
   const double drift = double(turns) * rounding_of(cache_type(options_.type_k, "-ctk"));
-  if (drift > kMostDrift) {
-    throw Error(
-        ErrorKind::unsupported,
-        cat("keys of type ", options_.type_k, " would be turned up to ", turns,
-            " times on the way to ", ladder.longest(), " tokens, and each turn rounds them"),
-        ladder.has_single_factor() ? "give -ctk f16, or -ctk q8_0 with a larger rung_step"
-                                   : "give -ctk f16, or --method far:pi, which turns them less");
-  }
+  throw_if(drift > kMostDrift, ErrorKind::unsupported,
+           cat("keys of type ", options_.type_k, " would be turned up to ", turns,
+               " times on the way to ", ladder.longest(), " tokens, and each turn rounds them"),
+           ladder.has_single_factor() ? "give -ctk f16, or -ctk q8_0 with a larger rung_step"
+                                      : "give -ctk f16, or --method far:pi, which turns them less");
   const std::int64_t window = llama_model_n_swa(model_.get());
   if (window <= ladder.near()->length) return;
   throw Error(
@@ -290,10 +285,8 @@ const TokenTexts* LocalModel::token_texts() const {
 
 void LocalModel::check_length(std::int64_t length) const {
   const std::int64_t own = llama_n_ctx_seq(context_.get());
-  if (length > own) {
-    throw Error(ErrorKind::usage, cat(length, " tokens do not fit in a context of ", own),
-                cat("open the model with -c ", unified() ? length : length * timelines()));
-  }
+  refuse_if(length > own, cat(length, " tokens do not fit in a context of ", own),
+            cat("open the model with -c ", unified() ? length : length * timelines()));
   if (ladder_) ladder_->rung_at(length);
 }
 
@@ -312,12 +305,10 @@ std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<Local
 
 std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path, std::size_t rung) {
   // Where libllama puts it among others is not known, and keys are turned by their cells.
-  if (unified() && grows() && int(free_sequences_.size()) != options_.timelines) {
-    throw Error(ErrorKind::usage,
-                "in a cache that timelines share, one whose keys are turned can only be restored "
-                "as the first of them",
-                "give --no-kv-unified");
-  }
+  refuse_if(unified() && grows() && int(free_sequences_.size()) != options_.timelines,
+            "in a cache that timelines share, one whose keys are turned can only be restored "
+            "as the first of them",
+            "give --no-kv-unified");
   if (ladder_ && rung >= ladder_->rungs().size()) {
     throw Error(ErrorKind::corrupt,
                 cat("rung ", rung + 1, " of a ladder with ", ladder_->rungs().size()));
@@ -328,10 +319,8 @@ std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path,
 }
 
 llama_seq_id LocalModel::take_sequence() {
-  if (free_sequences_.empty()) {
-    throw Error(ErrorKind::usage, cat("all ", options_.timelines, " timelines are in use"),
-                "open the model with room for more of them");
-  }
+  refuse_if(free_sequences_.empty(), cat("all ", options_.timelines, " timelines are in use"),
+            "open the model with room for more of them");
   const llama_seq_id sequence = free_sequences_.back();
   free_sequences_.pop_back();
   return sequence;
@@ -398,12 +387,9 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
     count += reading.tokens.size();
     const bool together =
         !ladder_ || ladder_->can_batch_together(chunks.front().rung, chunks.back().rung);
-    if (!together || count > batch()) {
-      throw Error(
-          ErrorKind::usage,
-          cat("timelines on rungs ", chunks.front().rung + 1, " and ", chunks.back().rung + 1, ", ",
-              count, " tokens: a batch takes one rung and ", batch(), " tokens"));
-    }
+    refuse_if(!together || count > batch(),
+              cat("timelines on rungs ", chunks.front().rung + 1, " and ", chunks.back().rung + 1,
+                  ", ", count, " tokens: a batch takes one rung and ", batch(), " tokens"));
   }
   std::vector<std::size_t> order(readings.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

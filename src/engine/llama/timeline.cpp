@@ -17,7 +17,6 @@
 #include "base/utf8.h"
 #include "engine/llama/choose.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -35,11 +34,9 @@ constexpr std::size_t kStateMark = 2 * sizeof(std::uint32_t);
 std::vector<char> flags_of(std::span<const std::size_t> wanted, std::size_t count) {
   std::vector<char> flags(count, 0);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (wanted[i] >= count || (i > 0 && wanted[i] <= wanted[i - 1])) {
-      throw Error(ErrorKind::usage,
-                  cat("logits wanted after token ", wanted[i], " of ", count,
-                      ": the list must ascend and stay inside the appended tokens"));
-    }
+    refuse_if(wanted[i] >= count || (i > 0 && wanted[i] <= wanted[i - 1]),
+              cat("logits wanted after token ", wanted[i], " of ", count,
+                  ": the list must ascend and stay inside the appended tokens"));
     flags[wanted[i]] = 1;
   }
   return flags;
@@ -69,10 +66,8 @@ struct MappedFile {
     if (size > 0) data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
     const std::string why = opened && size == 0 ? "it is empty" : strerror(errno);
     if (file >= 0) ::close(file);
-    if (data == MAP_FAILED) {
-      throw Error(ErrorKind::failed, cat("cannot read ", path.string(), ": ", why),
-                  "give another --session");
-    }
+    throw_if(data == MAP_FAILED, ErrorKind::failed, cat("cannot read ", path.string(), ": ", why),
+             "give another --session");
   }
   ~MappedFile() { ::munmap(data, size); }
   MappedFile(const MappedFile&) = delete;
@@ -131,9 +126,8 @@ LocalModel::Chunk LocalTimeline::begin_shared(std::span<const Token> tokens) {
   const std::int64_t end = length() + std::int64_t(tokens.size());
   model_.check_length(end);
   climb(length() + 1);
-  if (end > model_.end_of_rung(past_->rung)) {
-    throw Error(ErrorKind::usage, cat("tokens ", length(), " to ", end, " are on two rungs"));
-  }
+  refuse_if(end > model_.end_of_rung(past_->rung),
+            cat("tokens ", length(), " to ", end, " are on two rungs"));
   last_logits_.clear();
   return {sequence_, tokens, length(), past_->rung};
 }
@@ -270,9 +264,8 @@ std::unique_ptr<Timeline> LocalTimeline::fork() {
 }
 
 void LocalTimeline::truncate(std::int64_t length) {
-  if (length < 0 || length > this->length()) {
-    throw Error(ErrorKind::usage, cat("cannot truncate ", this->length(), " tokens to ", length));
-  }
+  refuse_if(length < 0 || length > this->length(),
+            cat("cannot truncate ", this->length(), " tokens to ", length));
   if (length == this->length()) return;
   last_logits_.clear();
   const llama_memory_t memory = model_.memory();
@@ -329,16 +322,12 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
 }
 
 void LocalTimeline::save(const std::filesystem::path& path) const {
-  if (stale_) {
-    throw Error(ErrorKind::failed, "a sequence whose last tokens failed cannot be saved",
-                "continue it first");
-  }
+  throw_if(stale_, ErrorKind::failed, "a sequence whose last tokens failed cannot be saved",
+           "continue it first");
   // Restored cells are taken to lie in the order of their positions.
-  if (!std::is_sorted(cells_.begin(), cells_.end())) {
-    throw Error(ErrorKind::unsupported,
-                "the sequence lies scattered in a cache that it shares with others",
-                "give --no-kv-unified");
-  }
+  throw_if(!std::is_sorted(cells_.begin(), cells_.end()), ErrorKind::unsupported,
+           "the sequence lies scattered in a cache that it shares with others",
+           "give --no-kv-unified");
   take_llama_log();
   if (llama_state_seq_save_file(model_.context(), path.c_str(), sequence_, tokens_.data(),
                                 tokens_.size()) == 0) {
@@ -483,9 +472,7 @@ void LocalTimeline::load(const std::filesystem::path& path, std::size_t rung) {
 
 void LocalTimeline::ensure_logits() {
   if (!last_logits_.empty()) return;
-  if (tokens_.empty()) {
-    throw Error(ErrorKind::usage, "there is no token to predict from", "append a token first");
-  }
+  refuse_if(tokens_.empty(), "there is no token to predict from", "append a token first");
   catch_up();
   if (!last_logits_.empty()) return;
   const Token last = tokens_.back();

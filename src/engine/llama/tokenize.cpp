@@ -12,7 +12,6 @@
 
 #include "base/text.h"
 #include "engine/chat/chat.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -98,12 +97,10 @@ std::size_t longest_match(std::string_view text) {
 
 void run_with_room_for_match(std::size_t characters, const std::function<void()>& work) {
   if (characters <= kOrdinary) return work();
-  if (characters > kMost) {
-    throw Error(
-        ErrorKind::usage,
-        cat("a line of ", characters, " characters is too long to tokenize (at most ", kMost, ")"),
-        "break it into several lines");
-  }
+  refuse_if(
+      characters > kMost,
+      cat("a line of ", characters, " characters is too long to tokenize (at most ", kMost, ")"),
+      "break it into several lines");
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   std::packaged_task<void()> task(work);
@@ -121,11 +118,9 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
     if (error == 0) error = pthread_create(&thread, &attributes, run, &task);
     pthread_attr_destroy(&attributes);
   }
-  if (error != 0) {
-    throw Error(ErrorKind::out_of_memory,
-                cat("no thread with a stack for ", characters, " characters: ", strerror(error)),
-                "break the longest line of the text into several");
-  }
+  throw_if(error != 0, ErrorKind::out_of_memory,
+           cat("no thread with a stack for ", characters, " characters: ", strerror(error)),
+           "break the longest line of the text into several");
   pthread_join(thread, nullptr);
   task.get_future().get();
 }
@@ -151,12 +146,10 @@ void check_runs(const llama_model* model, const std::string& file, std::string_v
     if (run <= kShort || (at == text.size() && !digits)) continue;
     if (!digits && !is_digit(text[at]) && static_cast<unsigned char>(text[at]) < 0x80) continue;
     work += run * run;
-    if (work > kMostWork) {
-      throw Error(ErrorKind::usage,
-                  cat("a text with ", run, digits ? " digits" : " blanks",
-                      " in a row takes the tokenizer of ", file, " (", pre, ") too long"),
-                  "break or shorten such runs: 2000 in a row are possible once");
-    }
+    refuse_if(work > kMostWork,
+              cat("a text with ", run, digits ? " digits" : " blanks",
+                  " in a row takes the tokenizer of ", file, " (", pre, ") too long"),
+              "break or shorten such runs: 2000 in a row are possible once");
   }
 }
 
@@ -233,10 +226,8 @@ std::optional<ChatTemplate> chat_template_of(const llama_model* model) {
 std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages) {
   const std::optional<ChatTemplate> own = chat_template_of(model);
-  if (!own) {
-    throw Error(ErrorKind::unsupported, cat(file, " has no chat template"),
-                "leave out --chat or --form chat, or use an instruct model");
-  }
+  throw_if(!own, ErrorKind::unsupported, cat(file, " has no chat template"),
+           "leave out --chat or --form chat, or use an instruct model");
   try {
     return chat_renderer().render(*own, messages, kTemplateLimit);
   } catch (const Error& error) {

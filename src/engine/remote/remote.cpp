@@ -17,10 +17,8 @@
 #include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "engine/llama/local.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -89,15 +87,12 @@ class Server {
  public:
   explicit Server(const RemoteOptions& options) : options_(options), url_(parse_url(options.url)) {
     const auto odd = [](char c) { return c <= ' ' || c > '~'; };
-    if (std::any_of(options.key.begin(), options.key.end(), odd)) {
-      throw Error(ErrorKind::usage, "the API key contains a blank or a control character",
-                  "set MRROPE_API_KEY to the key alone");
-    }
-    if (!url_.path.ends_with("/v1")) {
-      throw Error(ErrorKind::usage,
-                  cat("the endpoint ", shown(options.url), " does not end in /v1"),
-                  cat("write it as ", scheme(), address(), url_.path, "/v1"));
-    }
+    refuse_if(std::any_of(options.key.begin(), options.key.end(), odd),
+              "the API key contains a blank or a control character",
+              "set MRROPE_API_KEY to the key alone");
+    refuse_if(!url_.path.ends_with("/v1"),
+              cat("the endpoint ", shown(options.url), " does not end in /v1"),
+              cat("write it as ", scheme(), address(), url_.path, "/v1"));
     root_ = url_.path.substr(0, url_.path.size() - 3);
   }
 
@@ -342,10 +337,8 @@ class RemoteModel final : public PromptModel {
       trained_ = trained_ > 0 ? trained_ : read_model(options_.vocabulary).geometry.train_length;
     } else {
       auto tokenizer = std::make_unique<ServerTokenizer>(server_, name_);
-      if (!tokenizer->open()) {
-        throw Error(ErrorKind::usage, cat(server_.address(), " has no tokenizer endpoint"),
-                    "give a GGUF file of the same model, of any quantization: --vocab FILE.gguf");
-      }
+      refuse_if(!tokenizer->open(), cat(server_.address(), " has no tokenizer endpoint"),
+                "give a GGUF file of the same model, of any quantization: --vocab FILE.gguf");
       tokenizer_ = std::move(tokenizer);
     }
     if (owner_ == "llamacpp") {
@@ -440,14 +433,11 @@ class RemoteModel final : public PromptModel {
       if (!options_.model.empty()) chosen = m.name == options_.model ? &m : chosen;
       names += cat(names.empty() ? "" : ", ", printable(m.name));
     }
-    if (!options_.model.empty() && (chosen == nullptr || chosen->name != options_.model)) {
-      throw Error(ErrorKind::usage, cat(server_.address(), " has no model ", shown(options_.model)),
-                  cat("it has: ", names.substr(0, 500)));
-    }
-    if (chosen == nullptr) {
-      throw Error(ErrorKind::usage, cat(server_.address(), " has ", models.size(), " models"),
-                  cat("name one of them before --endpoint: ", names.substr(0, 500)));
-    }
+    refuse_if(!options_.model.empty() && (chosen == nullptr || chosen->name != options_.model),
+              cat(server_.address(), " has no model ", shown(options_.model)),
+              cat("it has: ", names.substr(0, 500)));
+    refuse_if(chosen == nullptr, cat(server_.address(), " has ", models.size(), " models"),
+              cat("name one of them before --endpoint: ", names.substr(0, 500)));
     name_ = chosen->name;
     owner_ = chosen->owner;
     context_ = chosen->context;
@@ -487,17 +477,14 @@ Url parse_url(const std::string& text) {
   url.port = url.tls ? 443 : 80;
   if (!url.tls && !text.starts_with("http://")) refuse(text, "is not an HTTP address");
 #ifndef CPPHTTPLIB_OPENSSL_SUPPORT
-  if (url.tls) {
-    throw Error(ErrorKind::unsupported, cat(shown(text), " needs TLS, and this build has none"),
-                "install OpenSSL 3 (libssl-dev) and build again");
-  }
+  throw_if(url.tls, ErrorKind::unsupported, cat(shown(text), " needs TLS, and this build has none"),
+           "install OpenSSL 3 (libssl-dev) and build again");
 #endif
   const std::string rest = text.substr(url.tls ? 8 : 7);
   // The address is in run.json as typed, so it must not contain a secret.
-  if (rest.substr(0, rest.find('/')).find('@') != std::string::npos) {
-    throw Error(ErrorKind::usage, "the endpoint contains a name or a password",
-                "set the key in the environment: MRROPE_API_KEY=... mrrope eval ...");
-  }
+  refuse_if(rest.substr(0, rest.find('/')).find('@') != std::string::npos,
+            "the endpoint contains a name or a password",
+            "set the key in the environment: MRROPE_API_KEY=... mrrope eval ...");
   for (const char c : rest) {
     if (c <= ' ' || c > '~' || c == '"' || c == '\\')
       refuse(text, "contains a character that is not allowed in an address");
@@ -524,16 +511,12 @@ Url parse_url(const std::string& text) {
 }
 
 std::unique_ptr<PromptModel> open_remote(const RemoteOptions& options) {
-  if (options.parallel < 1 || options.parallel > 1024) {
-    throw Error(ErrorKind::usage,
-                cat("--parallel ", options.parallel, " is not between 1 and 1024"),
-                "give as many as the server answers at the same time, e.g. --parallel 32");
-  }
-  if (!(options.seconds > 0)) {
-    throw Error(ErrorKind::usage,
-                cat("--timeout ", options.seconds, " is not a number of seconds above 0"),
-                "give --timeout 600");
-  }
+  refuse_if(options.parallel < 1 || options.parallel > 1024,
+            cat("--parallel ", options.parallel, " is not between 1 and 1024"),
+            "give as many as the server answers at the same time, e.g. --parallel 32");
+  refuse_if(!(options.seconds > 0),
+            cat("--timeout ", options.seconds, " is not a number of seconds above 0"),
+            "give --timeout 600");
   return std::make_unique<RemoteModel>(options);
 }
 

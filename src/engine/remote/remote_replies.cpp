@@ -7,9 +7,7 @@
 #include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "engine/remote/remote.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 

@@ -8,10 +8,8 @@
 #include "base/files/output_file.h"
 #include "base/files/source.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -50,12 +48,9 @@ void check_before_loading(const Model& model, const std::vector<const Ladder*>& 
   for (const std::string& path : places.writes) {
     if (path.empty() || path == "-") continue;
     const std::filesystem::path folder = folder_of(path);
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(folder, ignored)) {
-      throw Error(ErrorKind::usage,
-                  cat("cannot write ", path, ": there is no folder ", folder.string()),
-                  cat("create it: mkdir -p ", shell_word(folder.string())));
-    }
+    refuse_if(!folder_exists(folder),
+              cat("cannot write ", path, ": there is no folder ", folder.string()),
+              cat("create it: mkdir -p ", shell_word(folder.string())));
     check_writable(path);
   }
 }

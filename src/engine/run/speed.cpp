@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +12,6 @@
 #include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -26,11 +24,8 @@ constexpr std::size_t kMostKept = 1000;   // speeds in the file
 
 // Empty where the system has no place for it.
 std::filesystem::path speed_file() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return std::filesystem::path(cache) / "mrrope/speed.json";
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return {};
-  return std::filesystem::path(home) / ".cache/mrrope/speed.json";
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "speed.json";
 }
 
 // What a speed depends on. A copy of a file elsewhere is the same model.
@@ -110,11 +105,9 @@ void keep_speed(const Model& model, const LocalOptions& options, const ReadingSp
 ReadingSpeed measure_speed(TimelineModel& timelines) {
   constexpr std::int64_t kChunks = 4;  // the first one warms up
   const std::int64_t chunk = std::min<std::int64_t>(512, timelines.context_length() / kChunks);
-  if (chunk * (kChunks - 1) < kEnoughTokens) {
-    throw Error(ErrorKind::usage,
-                cat("a context of ", timelines.context_length(), " tokens is too short to time"),
-                "give a larger --ctx");
-  }
+  refuse_if(chunk * (kChunks - 1) < kEnoughTokens,
+            cat("a context of ", timelines.context_length(), " tokens is too short to time"),
+            "give a larger --ctx");
   const std::vector<Token> tokens(std::size_t(chunk), timelines.bos().value_or(0));
   const auto timeline = timelines.timeline();
   SpeedMeter meter;
@@ -143,7 +136,7 @@ std::string time_text(const std::optional<ReadingSpeed>& speed,
   for (const std::int64_t length : lengths) tokens += double(length);
   return cat("about ", duration_text(seconds), ending, ", at ",
              significant(seconds > 0 ? tokens / seconds : 1 / speed->start, 3),
-             " tokens/s as this machine read last");
+             " tokens/s, as measured on this machine");
 }
 
 }  // namespace mrrope::engine

@@ -15,7 +15,6 @@
 #include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -107,9 +106,8 @@ struct Opened {
 Opened open_session(const fs::path& path, const SessionOwner& owner) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw Error(ErrorKind::usage, cat(path.string(), " is not a file"), "give a saved session");
-  }
+  refuse_if(fs::exists(status) && !fs::is_regular_file(status),
+            cat(path.string(), " is not a file"), "give a saved session");
   Opened opened{std::ifstream(path, std::ios::binary), {}, {}};
   if (!opened.file) fail("read", path, errno);
   const std::optional<Tail> tail = tail_of(opened.file, fs::file_size(path));
@@ -160,9 +158,8 @@ Session load_session(const fs::path& path, const SessionOwner& owner, TimelineMo
   std::size_t rung = 0;
   try {
     file.seekg(0);
-    if (about.at("checksum").get<std::uint64_t>() != checksum(file, tail.state)) {
-      corrupt(path, "is damaged");
-    }
+    corrupt_if(about.at("checksum").get<std::uint64_t>() != checksum(file, tail.state), path,
+               "is damaged");
     for (const json& m : about.at("messages")) {
       session.messages.push_back(
           {m.at("role").get<std::string>(), m.at("content").get<std::string>()});

@@ -8,7 +8,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 

@@ -41,6 +41,7 @@ constexpr std::chrono::seconds kCostInterval{5};
 // say the same.
 ordered_json without_volatile(ordered_json run) {
   run.erase("command");
+  run.erase("commit");  // added where runs are kept (tools/docs)
   run.erase("precision");
   run.erase("model_file");
   run.erase("measured");
@@ -92,8 +93,7 @@ ordered_json read_run_json(const fs::path& path) {
 
 // run.json of the folder, where that has one. Throws Error (usage) if it is of another run.
 ordered_json same_run_there(const fs::path& folder, const ordered_json& run) {
-  std::error_code error;
-  if (!fs::exists(folder / kRun, error)) return {};
+  if (!path_exists(folder / kRun)) return {};
   ordered_json there = read_run_json(folder / kRun);
   if (const std::string why = run_difference(there, run); !why.empty()) refuse_folder(folder, why);
   return there;
@@ -108,15 +108,15 @@ bool is_of_run(const std::vector<ordered_json>& lines, const ordered_json& run) 
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error || !fs::is_directory(folder, error)) {
+  if (error || !folder_exists(folder)) {
     throw Error(ErrorKind::failed,
                 cat("cannot make the folder ", folder.string(),
                     error ? ": " + error.message() : std::string(": a file has this name")),
                 "give --out a folder that can be written to");
   }
-  if (fs::exists(folder / kRun, error)) return;
+  if (path_exists(folder / kRun)) return;
   for (const char* name : {kResults, "report.html"}) {
-    if (!fs::exists(folder / name, error)) continue;
+    if (!path_exists(folder / name)) continue;
     refuse(cat(folder.string(), " has a ", name, " but no ", kRun,
                ": it is not of a run, and would be replaced"),
            "give another --out folder");
@@ -375,11 +375,9 @@ Error RunFolder::interrupted(std::size_t units_done, std::size_t units, std::siz
 }
 
 RecordedRun read_run(const fs::path& folder) {
-  std::error_code error;
-  if (!fs::exists(folder / kRun, error)) {
-    throw Error(ErrorKind::failed, cat(folder.string(), " is not a run folder: it has no ", kRun),
-                "give the --out folder of an evaluation");
-  }
+  throw_if(!path_exists(folder / kRun), ErrorKind::failed,
+           cat(folder.string(), " is not a run folder: it has no ", kRun),
+           "give the --out folder of an evaluation");
   RecordedRun recorded;
   recorded.run = read_run_json(folder / kRun);
   ParsedJournal journal = read_journal(folder / kJournal);

@@ -21,9 +21,7 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -161,11 +159,9 @@ void ask_units(PromptModel& model, UnitWork& work, const std::vector<Unit>& unit
     }
     ++failed;
     last_failure = answer.failed;
-    if (in_a_row >= std::max(kMaxConsecutiveFailures, parallel)) {
-      throw Error(ErrorKind::failed,
-                  cat("no answer to ", in_a_row, " prompts in a row: ", last_failure),
-                  "give the same command again once the server is back: answers so far are kept");
-    }
+    throw_if(in_a_row >= std::max(kMaxConsecutiveFailures, parallel), ErrorKind::failed,
+             cat("no answer to ", in_a_row, " prompts in a row: ", last_failure),
+             "give the same command again once the server is back: answers so far are kept");
   }
   if (!retries.empty()) {
     folder.add_note(cat("problems with the server: ", retries_text(retries),
@@ -361,10 +357,9 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
   if (methods.empty()) refuse("no method to evaluate", "give --method none,yarn,pro");
   if (lengths.empty()) refuse("no length to evaluate", "give --lengths 1k,2k,4k");
   const std::int64_t longest = lengths.back();
-  if (longest > target.context_length()) {
-    refuse(cat("length ", longest, " does not fit the context of ", target.context_length()),
-           cat("give --ctx ", longest));
-  }
+  refuse_if(longest > target.context_length(),
+            cat("length ", longest, " does not fit the context of ", target.context_length()),
+            cat("give --ctx ", longest));
   check_names(methods);
   for (const MethodUnderTest& method : methods) {
     if (method.ladder && longest > method.ladder->longest()) {

@@ -33,10 +33,9 @@ Part read_part(const fs::path& folder) {
   Part part{folder, read_run(folder), {}, 0};
   constexpr const char* kAgain = "give another folder, or run this shard again";
   const auto entry = part.recorded.run.find("shard");
-  if (entry == part.recorded.run.end()) {
-    refuse(cat(folder.string(), " holds a whole run, not a shard"),
-           "give the folders of mrrope eval ... --shard 1/N, 2/N, ...");
-  }
+  refuse_if(entry == part.recorded.run.end(),
+            cat(folder.string(), " holds a whole run, not a shard"),
+            "give the folders of mrrope eval ... --shard 1/N, 2/N, ...");
   // Without an answer a unit is not done.
   auto& units = part.recorded.units;
   units.erase(std::remove_if(units.begin(), units.end(),
@@ -79,10 +78,8 @@ Shard parse_shard(const std::string& text) {
       std::from_chars(index.ptr + 1, end, shard.count).ptr != end) {
     shard.count = 0;
   }
-  if (!possible(shard)) {
-    refuse(cat("--shard ", text, " is not a part of a whole"),
-           "shards are counted from 1: give --shard 1/4, 2/4, 3/4 and 4/4");
-  }
+  refuse_if(!possible(shard), cat("--shard ", text, " is not a part of a whole"),
+            "shards are counted from 1: give --shard 1/4, 2/4, 3/4 and 4/4");
   return shard;
 }
 
@@ -109,13 +106,11 @@ JoinedRun join_shards(const std::vector<fs::path>& folders) {
   const ordered_json whole = whole_run(first.recorded.run);
   for (const Part& part : parts) {
     const std::string why = run_difference(whole, whole_run(part.recorded.run));
-    if (!why.empty() || part.shard.count != first.shard.count) {
-      refuse(
-          cat(first.folder.string(), " and ", part.folder.string(),
-              " are shards of different runs: ",
-              why.empty() ? cat("one of ", first.shard.count, ", one of ", part.shard.count) : why),
-          "give the shards of one command, cut into as many parts");
-    }
+    refuse_if(
+        !why.empty() || part.shard.count != first.shard.count,
+        cat(first.folder.string(), " and ", part.folder.string(), " are shards of different runs: ",
+            why.empty() ? cat("one of ", first.shard.count, ", one of ", part.shard.count) : why),
+        "give the shards of one command, cut into as many parts");
   }
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return a.shard.index < b.shard.index; });

@@ -13,7 +13,6 @@
 #include "base/text.h"
 #include "eval/text/documents.h"
 #include "eval/text/word_list.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -104,11 +103,10 @@ class Fitter {
         sample.more = std::move(draft.more);
         return sample;
       }
-      if (units == drafter_.min) {
-        refuse(cat("sample ", index, " of ", set_.task, " takes ", tokens,
-                   " tokens at its smallest, and ", set_.length, " leave room for ", room_),
-               "give longer --lengths");
-      }
+      refuse_if(units == drafter_.min,
+                cat("sample ", index, " of ", set_.task, " takes ", tokens,
+                    " tokens at its smallest, and ", set_.length, " leave room for ", room_),
+                "give longer --lengths");
       const double per_unit = double(tokens) / double(units);
       const auto over = std::int64_t(std::ceil(double(tokens - room_) / per_unit));
       const std::int64_t steps = (over + drafter_.grain - 1) / drafter_.grain;
@@ -234,7 +232,7 @@ Prompts read_prompts(const std::filesystem::path& path, std::string* sha256) {
   const auto corrupt = [&](const std::string& message, const std::string& hint) {
     damaged_data(cat(name, ": ", message), hint);
   };
-  if (!file.is_object()) corrupt("not a JSON object", "see docs/benchmarks.md for its form");
+  if (!file.is_object()) corrupt("not a JSON object", "see data/prompts.json for its form");
   Prompts prompts = builtin_prompts();
   for (const auto& [key, value] : file.items()) {
     const auto known = prompts.find(key);
@@ -299,10 +297,8 @@ std::string fill(std::string_view text, const Fill& values) {
 
 std::pair<std::string, std::string> around_mark(const std::string& prompt) {
   const std::size_t at = prompt.find(kChatMark);
-  if (at == std::string::npos) {
-    throw Error(ErrorKind::unsupported, "the chat template drops the user's text",
-                "give --form completion");
-  }
+  throw_if(at == std::string::npos, ErrorKind::unsupported,
+           "the chat template drops the user's text", "give --form completion");
   return {prompt.substr(0, at), prompt.substr(at + kChatMark.size())};
 }
 

@@ -11,8 +11,6 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -111,9 +109,8 @@ class SampleUnits : public UnitWork {
     for (std::size_t k = 0; k < order.size(); ++k) {
       const std::size_t i = order[k];
       const std::vector<Token>& prompt = samples_[i].prompt;
-      if (prompt.empty()) {
-        throw Error(ErrorKind::failed, cat("sample ", samples_[i].id, " has an empty prompt"));
-      }
+      throw_if(prompt.empty(), ErrorKind::failed,
+               cat("sample ", samples_[i].id, " has an empty prompt"));
       std::size_t kept = 0;
       if (last != nullptr && options_.share) {
         kept = common_prefix(*last, prompt);
@@ -509,15 +506,11 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
     letters |= !set.letters.empty();
   }
   check_methods(target, methods, sorted_lengths(lengths));
-  if (letters && target.prompts() != nullptr) {
-    throw Error(ErrorKind::unsupported,
-                "comparing letters needs logits, and an endpoint only gives answers",
-                "give --form auto, or a model file");
-  }
-  if (samples == 0) {
-    refuse(cat("no sample of ", suite.task, " is left to run"),
-           "give more data, or a wider choice of it");
-  }
+  throw_if(letters && target.prompts() != nullptr, ErrorKind::unsupported,
+           "comparing letters needs logits, and an endpoint only gives answers",
+           "give --form auto, or a model file");
+  refuse_if(samples == 0, cat("no sample of ", suite.task, " is left to run"),
+            "give more data, or a wider choice of it");
 }
 
 ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>& methods,

@@ -19,9 +19,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/utf8.h"
-#include "base/words.h"
 #include "eval/text/word_list.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -147,11 +145,9 @@ Decode unxz() {
     const lzma_ret status = lzma_code(stream.get(), rest.empty() ? LZMA_FINISH : LZMA_RUN);
     input.consume(rest.size() - stream->avail_in);
     inside = status != LZMA_STREAM_END;
-    if (status == LZMA_MEMLIMIT_ERROR) {
-      throw Error(ErrorKind::out_of_memory,
-                  input.path() + ": this xz archive needs more than 512 MiB to unpack",
-                  "compress it with xz -9 or less");
-    }
+    throw_if(status == LZMA_MEMLIMIT_ERROR, ErrorKind::out_of_memory,
+             input.path() + ": this xz archive needs more than 512 MiB to unpack",
+             "compress it with xz -9 or less");
     if (inside && status != LZMA_OK && status != LZMA_BUF_ERROR) {
       input.corrupt(cat("damaged xz archive (code ", int(status), ")"));
     }
@@ -214,11 +210,9 @@ std::string digest_of(const fs::path& path, const std::function<void(std::string
   std::uint64_t total = 0;
   each_block(path, [&](std::string_view bytes) {
     total += bytes.size();
-    if (total > kMaxFileBytes) {
-      throw Error(ErrorKind::out_of_memory,
-                  cat(path.filename().string(), " unpacks to more than ", kMaxFileBytes, " bytes"),
-                  "give a smaller file");
-    }
+    throw_if(total > kMaxFileBytes, ErrorKind::out_of_memory,
+             cat(path.filename().string(), " unpacks to more than ", kMaxFileBytes, " bytes"),
+             "give a smaller file");
     digest.update(bytes);
     take(bytes);
     return true;
@@ -247,10 +241,9 @@ void walk(const fs::path& folder, std::vector<TextFile>& files) {
       found.push_back(it->path().lexically_relative(folder));
     }
   }
-  if (error) {
-    throw Error(ErrorKind::failed, cat("cannot list ", folder.string(), ": ", error.message()),
-                "check the folder given to --text");
-  }
+  throw_if(bool(error), ErrorKind::failed,
+           cat("cannot list ", folder.string(), ": ", error.message()),
+           "check the folder given to --text");
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) files.push_back({folder / path, path.generic_string()});
   if (!found.empty()) return;
@@ -262,15 +255,13 @@ void walk(const fs::path& folder, std::vector<TextFile>& files) {
 std::vector<TextFile> list_files(const std::vector<fs::path>& paths) {
   std::vector<TextFile> files;
   for (const fs::path& path : paths) {
-    std::error_code error;
-    if (!fs::is_directory(path, error)) {
+    if (!folder_exists(path)) {
       files.push_back({path, path.filename().string()});
       continue;
     }
-    if (fs::exists(path / "config.json", error)) {
-      refuse(path.string() + " is the folder of a model (it has config.json), not of texts",
-             "give a folder with texts, or name the files to read");
-    }
+    refuse_if(path_exists(path / "config.json"),
+              path.string() + " is the folder of a model (it has config.json), not of texts",
+              "give a folder with texts, or name the files to read");
     walk(path, files);
   }
   return files;
@@ -512,9 +503,7 @@ std::vector<std::string> DocumentSet::notes() const {
 }
 
 DocumentSet read_documents(const std::vector<fs::path>& paths, const DocumentOptions& options) {
-  if (paths.empty()) {
-    refuse("no text to evaluate on", "give --text FILE or a folder");
-  }
+  refuse_if(paths.empty(), "no text to evaluate on", "give --text FILE or a folder");
   DocumentSet set;
   DocumentReader reader(options, set);
   std::vector<TextFile> files = list_files(paths);

@@ -9,7 +9,6 @@
 #include <unordered_set>
 
 #include "base/text.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 namespace {
@@ -50,10 +49,9 @@ std::uint64_t width(GgufType type) {
 
 void read_magic(Reader& in, GgufPart& part) {
   const Source& source = in.source();
-  if (source.size() < 4) {
-    corrupt(source.name(), cat("a file of ", source.size(), " bytes is not a GGUF file"),
-            "the file is empty or cut short: fetch it again");
-  }
+  corrupt_if(source.size() < 4, source.name(),
+             cat("a file of ", source.size(), " bytes is not a GGUF file"),
+             "the file is empty or cut short: fetch it again");
   const auto unsupported = [&](const std::string& what, const char* hint) {
     throw Error(ErrorKind::unsupported, cat(source.name(), ": ", what), hint);
   };
@@ -89,11 +87,9 @@ void read_magic(Reader& in, GgufPart& part) {
 std::uint64_t read_count(Reader& in, std::string_view what, std::uint64_t least,
                          std::uint64_t most) {
   const std::uint64_t count = in.u64(what);
-  if (count > most || count > in.remaining() / least) {
-    corrupt(in.source().name(),
-            cat(what, " is ", count, ", more than a file of ", in.source().size(),
-                " bytes can hold (at most ", most, " are read)"));
-  }
+  corrupt_if(count > most || count > in.remaining() / least, in.source().name(),
+             cat(what, " is ", count, ", more than a file of ", in.source().size(),
+                 " bytes can hold (at most ", most, " are read)"));
   return count;
 }
 
@@ -132,9 +128,8 @@ bool is_real(GgufType type) { return type == GgufType::f32 || type == GgufType::
 
 void read_array(Reader& in, GgufKeyValue& kv) {
   kv.element = read_type(in, kv.key);
-  if (kv.element == GgufType::array) {
-    corrupt(in.source().name(), cat("the key ", shown(kv.key), " is an array of arrays"));
-  }
+  corrupt_if(kv.element == GgufType::array, in.source().name(),
+             cat("the key ", shown(kv.key), " is an array of arrays"));
   const bool strings = kv.element == GgufType::string;
   const std::uint64_t least = strings ? 8 : width(kv.element);
   kv.count = read_count(in, cat("the length of ", shown(kv.key)), least,
@@ -184,14 +179,11 @@ GgufKeyValue read_key_value(Reader& in) {
 std::uint32_t alignment_of(const Source& source, const GgufPart& part) {
   const GgufKeyValue* kv = part.find("general.alignment");
   if (!kv) return 32;
-  if (kv->type != GgufType::u32) {
-    corrupt(source.name(),
-            cat("general.alignment has the type ", to_string(kv->type), ", not u32"));
-  }
+  corrupt_if(kv->type != GgufType::u32, source.name(),
+             cat("general.alignment has the type ", to_string(kv->type), ", not u32"));
   const auto value = std::uint64_t(std::get<std::int64_t>(kv->value));
-  if (!std::has_single_bit(value)) {
-    corrupt(source.name(), cat("general.alignment is ", value, ", not a power of two"));
-  }
+  corrupt_if(!std::has_single_bit(value), source.name(),
+             cat("general.alignment is ", value, ", not a power of two"));
   return std::uint32_t(value);
 }
 
@@ -245,25 +237,22 @@ void place_tensors(const Source& source, GgufPart& part) {
   for (GgufTensor& tensor : part.tensors) {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
-    if (__builtin_add_overflow(tensor.offset, part.data_offset, &start) ||
-        __builtin_add_overflow(start, tensor.size, &end) || end > source.size()) {
-      corrupt(source.name(),
-              cat("tensor ", shown(tensor.name), " of ", tensor.size, " bytes at offset ",
-                  tensor.offset, " of the data is past the end of the file of ", source.size(),
-                  " bytes"),
-              "the file is cut short or damaged: fetch it again");
-    }
+    corrupt_if(
+        __builtin_add_overflow(tensor.offset, part.data_offset, &start) ||
+            __builtin_add_overflow(start, tensor.size, &end) || end > source.size(),
+        source.name(),
+        cat("tensor ", shown(tensor.name), " of ", tensor.size, " bytes at offset ", tensor.offset,
+            " of the data is past the end of the file of ", source.size(), " bytes"),
+        "the file is cut short or damaged: fetch it again");
     tensor.offset = start;
     order.push_back(&tensor);
   }
   std::sort(order.begin(), order.end(),
             [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
   for (std::size_t i = 1; i < order.size(); ++i) {
-    if (order[i - 1]->offset + order[i - 1]->size > order[i]->offset) {
-      corrupt(source.name(),
-              cat("tensors ", shown(order[i - 1]->name), " and ", shown(order[i]->name),
-                  " share bytes at offset ", order[i]->offset));
-    }
+    corrupt_if(order[i - 1]->offset + order[i - 1]->size > order[i]->offset, source.name(),
+               cat("tensors ", shown(order[i - 1]->name), " and ", shown(order[i]->name),
+                   " share bytes at offset ", order[i]->offset));
   }
 }
 
@@ -292,16 +281,13 @@ void check_part(const GgufPart& part, std::uint64_t number, std::uint64_t count)
   const std::string file = part.path.string();
   const std::uint64_t said_count = split_key(part, "split.count", 1);
   const std::uint64_t said_number = split_key(part, "split.no", 0);
-  if (said_count != count) {
-    corrupt(file, cat("split.count is ", said_count, ", but the name says ", count, " parts"),
-            "this folder has parts of different models: download them again");
-  }
-  if (said_number + 1 != number) {
-    corrupt(
-        file,
-        cat("split.no is ", said_number, ", but the name says part ", number, " (counted from 1)"),
-        "a part was renamed: give the parts their own names back");
-  }
+  corrupt_if(said_count != count, file,
+             cat("split.count is ", said_count, ", but the name says ", count, " parts"),
+             "this folder has parts of different models: download them again");
+  corrupt_if(
+      said_number + 1 != number, file,
+      cat("split.no is ", said_number, ", but the name says part ", number, " (counted from 1)"),
+      "a part was renamed: give the parts their own names back");
 }
 
 void check_whole(const Gguf& model) {
@@ -310,17 +296,13 @@ void check_whole(const Gguf& model) {
   for (const GgufPart& part : model.parts) {
     tensors += part.tensors.size();
     for (const GgufTensor& tensor : part.tensors) {
-      if (!names.insert(tensor.name).second) {
-        corrupt(part.path.string(),
-                cat("the tensor ", shown(tensor.name), " is in another part too"));
-      }
+      corrupt_if(!names.insert(tensor.name).second, part.path.string(),
+                 cat("the tensor ", shown(tensor.name), " is in another part too"));
     }
   }
   const std::uint64_t said = split_key(model.parts[0], "split.tensors.count", tensors);
-  if (said != tensors) {
-    corrupt(model.first().name(),
-            cat("split.tensors.count is ", said, ", but the parts hold ", tensors, " tensors"));
-  }
+  corrupt_if(said != tensors, model.first().name(),
+             cat("split.tensors.count is ", said, ", but the parts hold ", tensors, " tensors"));
 }
 
 // A value of one type; nullopt where there is no such key.
@@ -329,9 +311,8 @@ std::optional<T> value_as(const GgufPart& part, std::string_view key, const char
   const GgufKeyValue* kv = part.find(key);
   if (!kv) return std::nullopt;
   if (const T* value = std::get_if<T>(&kv->value)) return *value;
-  if (kv->type == GgufType::string && std::holds_alternative<std::monostate>(kv->value)) {
-    corrupt(part.name(), cat(key, " is far too long for a name"));
-  }
+  corrupt_if(kv->type == GgufType::string && std::holds_alternative<std::monostate>(kv->value),
+             part.name(), cat(key, " is far too long for a name"));
   corrupt(part.name(), cat(shown(key), " has the type ", to_string(kv->type), ", not ", wanted));
 }
 
@@ -342,16 +323,14 @@ void check_range(const GgufPart& part, std::string_view key, std::int64_t value,
 }
 
 std::vector<float> read_f32(const Source& source, const GgufTensor& tensor) {
-  if (tensor.type != kGgmlF32) {
-    corrupt(source.name(), cat("tensor ", shown(tensor.name), " has the type ",
-                               find_ggml_type(tensor.type)->name, ", not F32"));
-  }
-  if (tensor.dims.empty() || tensor.elements() != tensor.dims[0] ||
-      tensor.elements() > kMaxSmallTensor) {
-    corrupt(source.name(),
-            cat("tensor ", shown(tensor.name), " has ", tensor.elements(), " elements in ",
-                tensor.dims.size(), " dimensions, not one row of at most ", kMaxSmallTensor));
-  }
+  corrupt_if(tensor.type != kGgmlF32, source.name(),
+             cat("tensor ", shown(tensor.name), " has the type ", find_ggml_type(tensor.type)->name,
+                 ", not F32"));
+  corrupt_if(tensor.dims.empty() || tensor.elements() != tensor.dims[0] ||
+                 tensor.elements() > kMaxSmallTensor,
+             source.name(),
+             cat("tensor ", shown(tensor.name), " has ", tensor.elements(), " elements in ",
+                 tensor.dims.size(), " dimensions, not one row of at most ", kMaxSmallTensor));
   Reader in(source, tensor.offset);
   std::vector<float> values(std::size_t(tensor.elements()));
   for (float& v : values) v = in.f32(tensor.name);
@@ -462,10 +441,9 @@ std::vector<std::int64_t> GgufPart::integers(std::string_view key, std::int64_t 
   if (const bool* flag = std::get_if<bool>(&kv->value)) return {*flag ? 1 : 0};
   if (kv->type != GgufType::array) return {*integer(key, low, high)};
   const auto* list = std::get_if<std::vector<std::int64_t>>(&kv->value);
-  if (!list) {
-    corrupt(name(), cat(key, " has ", kv->count, " elements of the type ", to_string(kv->element),
-                        ", not an integer for each layer"));
-  }
+  corrupt_if(!list, name(),
+             cat(key, " has ", kv->count, " elements of the type ", to_string(kv->element),
+                 ", not an integer for each layer"));
   for (const std::int64_t v : *list) check_range(*this, key, v, low, high);
   return *list;
 }
@@ -492,10 +470,9 @@ Gguf read_gguf(const Source& source) {
   Gguf model;
   model.parts.push_back(read_gguf_part(source));
   const std::uint64_t count = split_key(model.first(), "split.count", 1);
-  if (count > 1) {
-    corrupt(source.name(), cat("split.count is ", count, ", but the file is not named as a part"),
-            "give the parts the names NAME-00001-of-00002.gguf, NAME-00002-of-00002.gguf, ...");
-  }
+  corrupt_if(count > 1, source.name(),
+             cat("split.count is ", count, ", but the file is not named as a part"),
+             "give the parts the names NAME-00001-of-00002.gguf, NAME-00002-of-00002.gguf, ...");
   return model;
 }
 
@@ -517,11 +494,9 @@ Gguf read_gguf(const std::filesystem::path& path) {
     }
     const auto file = plain_file_in(path.parent_path(),
                                     split_file_name(name->prefix, number, name->count), leads_to);
-    if (!std::filesystem::exists(file, error)) {
-      throw Error(ErrorKind::failed,
-                  cat("part ", number, " of ", name->count, " is missing: ", shown(file.string())),
-                  "put all parts of the model into one folder");
-    }
+    throw_if(!path_exists(file), ErrorKind::failed,
+             cat("part ", number, " of ", name->count, " is missing: ", shown(file.string())),
+             "put all parts of the model into one folder");
     model.parts.push_back(read_gguf_part(Source::open(file)));
     check_part(model.parts.back(), number, name->count);
   }

@@ -7,7 +7,6 @@
 #include "base/files/output_file.h"
 #include "base/text.h"
 #include "formats/gguf/gguf.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 namespace {
@@ -48,12 +47,9 @@ struct Sources {
     const auto found = open.find(&part);
     if (found != open.end()) return found->second;
     Source source = Source::open(part.path);
-    if (source.size() != part.file_size) {
-      throw Error(
-          ErrorKind::failed,
-          cat(shown(part.name()), " had ", part.file_size, " bytes and now has ", source.size()),
-          "wait until it is fully written, then try again");
-    }
+    throw_if(source.size() != part.file_size, ErrorKind::failed,
+             cat(shown(part.name()), " had ", part.file_size, " bytes and now has ", source.size()),
+             "wait until it is fully written, then try again");
     return open.emplace(&part, std::move(source)).first->second;
   }
 };
@@ -139,15 +135,12 @@ GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
                             : type == GgufType::u32 || type == GgufType::i32 ? 4
                             : type == GgufType::u64 || type == GgufType::i64 ? 8
                                                                              : 0;
-  if (bytes == 0) {
-    throw Error(ErrorKind::unsupported,
-                cat(key, " is of the type ", to_string(type), ", in which no length is written"),
-                "convert the model again");
-  }
-  if (value > UINT64_MAX >> (64 - 8 * bytes + (has_sign ? 1 : 0))) {
-    refuse(cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
-           "give a smaller --ctx");
-  }
+  throw_if(bytes == 0, ErrorKind::unsupported,
+           cat(key, " is of the type ", to_string(type), ", in which no length is written"),
+           "convert the model again");
+  refuse_if(value > UINT64_MAX >> (64 - 8 * bytes + (has_sign ? 1 : 0)),
+            cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
+            "give a smaller --ctx");
   return {std::move(key), type_of(type) + le(value).substr(0, bytes)};
 }
 

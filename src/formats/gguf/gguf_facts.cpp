@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "core/methods.h"
 #include "formats/facts.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 namespace {

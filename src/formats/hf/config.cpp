@@ -5,11 +5,9 @@
 #include <optional>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "core/methods.h"
 #include "formats/facts.h"
 #include "formats/json_keys.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 namespace {
@@ -104,12 +102,10 @@ const Architecture& architecture_of(const Keys& keys, const std::string& model_t
   if (model_type.empty()) keys.refuse("has no model_type");
   const Architecture& found =
       supported(find_huggingface(model_type), keys.where(), "model_type", model_type);
-  if (keys.flag({"alibi"}).value_or(false)) {
-    throw Error(ErrorKind::unsupported,
-                cat(keys.where(), ": alibi is true: positions are ALiBi biases, there is no ",
-                    "rotation to change"),
-                "only models that turn queries and keys (RoPE) can be extended");
-  }
+  throw_if(keys.flag({"alibi"}).value_or(false), ErrorKind::unsupported,
+           cat(keys.where(), ": alibi is true: positions are ALiBi biases, there is no ",
+               "rotation to change"),
+           "only models that turn queries and keys (RoPE) can be extended");
   return found;
 }
 
@@ -156,10 +152,9 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
   }
   model.key_length =
       int(head.value_or(defaults.head > 0 ? defaults.head : model.embedding / model.heads));
-  if (model.key_length < 1 || model.key_length > kMaxHead) {
-    keys.refuse(
-        cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
-  }
+  keys.refuse_if(
+      model.key_length < 1 || model.key_length > kMaxHead,
+      cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
   model.value_length = keys.required({"v_head_dim"}, 1, kMaxHead, model.key_length);
 }
 
@@ -167,9 +162,8 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
 void read_layer_types(const Keys& keys, LayerKeys& layers) {
   const auto count = std::size_t(layers.layers);
   const std::vector<std::string> types = keys.texts({"layer_types", "layers_block_type"});
-  if (!types.empty() && types.size() < count) {
-    keys.refuse(cat("layer_types has ", types.size(), " entries for ", count, " layers"));
-  }
+  keys.refuse_if(!types.empty() && types.size() < count,
+                 cat("layer_types has ", types.size(), " entries for ", count, " layers"));
   for (const std::string& type : types) {
     layers.windowed.push_back(has_word("sliding_attention chunked_attention", type));
     layers.recurrent.push_back(has_word("linear_attention conv mamba recurrent", type));
@@ -288,9 +282,8 @@ void read_rotation(const Keys& keys, const std::optional<Keys>& rope,
     return;
   }
   const double part = partial.value_or(defaults.partial);
-  if (!(part > 0 && part <= 1)) {
-    keys.refuse(cat("partial_rotary_factor is ", part, ", not a number above 0 and up to 1"));
-  }
+  keys.refuse_if(!(part > 0 && part <= 1),
+                 cat("partial_rotary_factor is ", part, ", not a number above 0 and up to 1"));
   const std::string name =
       part == 1 ? "head_dim" : cat("partial_rotary_factor ", part, " of head_dim ", head);
   const bool design = rope && rope->text({"rope_type", "type"}) == "proportional";
@@ -357,11 +350,10 @@ void read_scaling(const Keys& keys, const std::optional<Keys>& given, Facts& fac
   // mrrope: what mrrope export --to hf-mrrope writes, one list in place of two.
   if (type == "su" || type == "mrrope") type = "longrope";
   if (type.empty() || type == "default" || type == "mrope") type = "none";
-  if (!has_word("none linear dynamic yarn llama3 longrope proportional xdrope", type)) {
-    throw Error(ErrorKind::unsupported,
-                cat(rope.where(), ": the rope_type ", shown(type), " is not known"),
-                "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
-  }
+  throw_if(!has_word("none linear dynamic yarn llama3 longrope proportional xdrope", type),
+           ErrorKind::unsupported,
+           cat(rope.where(), ": the rope_type ", shown(type), " is not known"),
+           "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
   const auto inner = rope.integer({"original_max_position_embeddings"}, 1, kMaxContext);
   if (!outer && inner) scaling.original_length = *inner;
   facts.rule.original_stated = scaling.original_length > 0;
@@ -415,9 +407,8 @@ void read_scaling(const Keys& keys, const std::optional<Keys>& given, Facts& fac
 }  // namespace
 
 Facts config_facts(const json& config, const std::string& where) {
-  if (!config.is_object()) {
-    corrupt(where, "is not a JSON object", "give the config.json of a Hugging Face model");
-  }
+  corrupt_if(!config.is_object(), where, "is not a JSON object",
+             "give the config.json of a Hugging Face model");
   const Keys root(config, where, ErrorKind::corrupt, kDamaged);
   const TextModel text = text_model(root);
   const Keys& keys = text.keys;

@@ -5,7 +5,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/facts.h"
-#include "mrrope/error.h"
 
 namespace mrrope {
 namespace {
@@ -83,7 +82,7 @@ std::filesystem::path linked_folder(const std::filesystem::path& folder, const s
   const auto target = std::filesystem::read_symlink(folder / name, error);
   if (!error && target.filename() == name) {
     const auto other = (folder / target).parent_path();
-    if (std::filesystem::is_regular_file(other / "config.json", error)) from = other;
+    if (file_exists(other / "config.json")) from = other;
   }
   from = std::filesystem::canonical(from, error);
   if (from.parent_path().filename() != "snapshots") return from;
@@ -96,10 +95,9 @@ std::uint64_t safetensors_bytes(const Source& source) {
   const std::string& file = source.name();
   Reader in(source);
   const std::uint64_t length = in.u64("the header's length");
-  if (length > kMaxHeader || length > in.remaining() || length < 2) {
-    corrupt(file, cat("claims a header of ", length, " bytes in a file of ", source.size(),
-                      " (at most ", kMaxHeader, " are allowed)"));
-  }
+  corrupt_if(length > kMaxHeader || length > in.remaining() || length < 2, file,
+             cat("claims a header of ", length, " bytes in a file of ", source.size(), " (at most ",
+                 kMaxHeader, " are allowed)"));
   const std::string header = in.text(length, "the header");
   if (header[0] != '{') corrupt(file, cat("its header starts with ", shown(header.substr(0, 1))));
   const std::uint64_t bytes = in.remaining();
@@ -120,19 +118,16 @@ std::uint64_t safetensors_bytes(const Source& source) {
   });
   std::uint64_t expected = 0;
   for (const Tensor& tensor : tensors) {
-    if (tensor.offset != expected) {
-      corrupt(file, cat("tensor ", shown(tensor.name), " starts at ", tensor.offset, " where ",
-                        expected, " is due: tensors overlap or leave a gap"));
-    }
+    corrupt_if(tensor.offset != expected, file,
+               cat("tensor ", shown(tensor.name), " starts at ", tensor.offset, " where ", expected,
+                   " is due: tensors overlap or leave a gap"));
     expected += tensor.size;
-    if (expected > bytes) {
-      corrupt(file, cat("tensor ", shown(tensor.name), " ends at ", expected, ", past the ", bytes,
-                        " bytes of data"));
-    }
+    corrupt_if(expected > bytes, file,
+               cat("tensor ", shown(tensor.name), " ends at ", expected, ", past the ", bytes,
+                   " bytes of data"));
   }
-  if (expected != bytes) {
-    corrupt(file, cat("its tensors take ", expected, " of ", bytes, " bytes of data"));
-  }
+  corrupt_if(expected != bytes, file,
+             cat("its tensors take ", expected, " of ", bytes, " bytes of data"));
   return bytes;
 }
 
@@ -140,15 +135,12 @@ std::vector<std::string> read_safetensors_index(const Source& source) {
   const std::string& file = source.name();
   const json index = parse_json(read_text(source, kIndexLimits), file, kIndexLimits);
   const bool is_index = index.is_object() && index.contains("weight_map");
-  if (!is_index || !index["weight_map"].is_object()) {
-    corrupt(file, "has no object \"weight_map\"",
-            "the file is damaged or is something else: fetch it again");
-  }
+  corrupt_if(!is_index || !index["weight_map"].is_object(), file, "has no object \"weight_map\"",
+             "the file is damaged or is something else: fetch it again");
   std::set<std::string> files;
   for (const auto& [key, value] : index["weight_map"].items()) {
-    if (!value.is_string()) {
-      corrupt(file, cat("the weight_map of ", shown(key), " is not a file name"));
-    }
+    corrupt_if(!value.is_string(), file,
+               cat("the weight_map of ", shown(key), " is not a file name"));
     check_plain_name(file, value.get_ref<const std::string&>());
     files.insert(value);
   }
@@ -157,30 +149,26 @@ std::vector<std::string> read_safetensors_index(const Source& source) {
 
 Weights find_weights(const std::filesystem::path& folder) {
   Weights weights;
-  std::error_code error;
   std::vector<std::string> names;
-  if (std::filesystem::exists(folder / "model.safetensors", error)) {
+  if (path_exists(folder / "model.safetensors")) {
     names = {"model.safetensors"};
-  } else if (const auto index = folder / "model.safetensors.index.json";
-             std::filesystem::exists(index, error)) {
+  } else if (const auto index = folder / "model.safetensors.index.json"; path_exists(index)) {
     names = read_safetensors_index(Source::open(index));
   }
   std::string missing;
   for (const std::string& name : names) {
     const auto path = plain_file_in(folder, name, linked_folder(folder, name));
-    if (!std::filesystem::exists(path, error)) {
+    if (!path_exists(path)) {
       if (missing.empty()) missing = path.string();
       continue;
     }
     weights.files.push_back(path);
   }
   if (weights.files.empty()) return weights;
-  if (!missing.empty()) {
-    throw Error(ErrorKind::failed,
-                cat(shown(missing), " is missing: ", weights.files.size(), " of ", names.size(),
-                    " files of the model are there"),
-                "fetch the missing files, or remove the others to look at config.json alone");
-  }
+  throw_if(!missing.empty(), ErrorKind::failed,
+           cat(shown(missing), " is missing: ", weights.files.size(), " of ", names.size(),
+               " files of the model are there"),
+           "fetch the missing files, or remove the others to look at config.json alone");
   for (const auto& path : weights.files) {
     weights.bytes += safetensors_bytes(Source::open(path));
   }

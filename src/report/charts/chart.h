@@ -110,6 +110,7 @@ struct HeatMap {
   std::vector<std::string> columns, rows;
   std::vector<std::vector<double>> values;        // [row][column], NaN: not measured
   std::vector<std::vector<std::string>> details;  // for the pointer; may be empty
+  std::vector<std::vector<std::string>> texts{};  // in the cells; empty: the values
   double low = 0, high = 1;
   bool percent = false;  // cells show 100 times the value
   Shades shades = Shades::verdict;
@@ -125,6 +126,7 @@ struct Figure {
   std::string note;  // what to see, as plain text under the chart
   std::variant<LineChart, std::vector<HeatMap>> content;
   std::optional<std::size_t> verdict{};  // the one that it carries: it goes below that headline
+  bool main = false;                     // of the metric that methods are compared by
 
   bool is_map() const { return std::holds_alternative<std::vector<HeatMap>>(content); }
 };

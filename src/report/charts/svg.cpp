@@ -473,8 +473,10 @@ Drawing draw_map(const HeatMap& map, const SvgOptions& options) {
   const auto cell_value = [&](std::size_t r, std::size_t c) {
     return r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
   };
-  const auto cell_text = [&](double value) {
+  const auto cell_text = [&](std::size_t r, std::size_t c) {
+    const double value = cell_value(r, c);
     if (!std::isfinite(value)) return std::string("-");
+    if (!map.texts.empty()) return map.texts[r][c];
     return map.percent ? fixed(100 * value, 0) : value_text(value);
   };
   const Range range{map.low, map.high > map.low ? map.high : map.low + 1, Spacing::linear};
@@ -483,14 +485,15 @@ Drawing draw_map(const HeatMap& map, const SvgOptions& options) {
   const double cells = double(std::max<std::size_t>(1, map.columns.size()));
   const double cell = std::clamp((options.width - left - 8) / cells, 2.0, 64.0);
   const double row = std::clamp(cell * 0.62, kLine, 26.0);
-  const double width = std::max(left + cell * cells + 8,
-                                options.standalone ? width_of(map.title) * 1.3 + 24 : 140.0);
+  const double key = map.key.empty() ? 0 : width_of(map.key) + 11 * 16 + 60;
+  const double width = std::max({left + cell * cells + 8, left + key,
+                                 options.standalone ? width_of(map.title) * 1.3 + 24 : 140.0});
   const double below = top + row * double(map.rows.size());
   const double height = below + (map.key.empty() ? 42 : 78);
   double widest_text = 0;  // all cells show numbers, or none does
   for (std::size_t r = 0; r < map.rows.size(); ++r) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-      widest_text = std::max(widest_text, width_of(cell_text(cell_value(r, c))));
+      widest_text = std::max(widest_text, width_of(cell_text(r, c)));
     }
   }
   std::string out = open_svg(map.shades == Shades::verdict ? "heat" : "heat amount", map.title,
@@ -504,7 +507,7 @@ Drawing draw_map(const HeatMap& map, const SvgOptions& options) {
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
       const double value = cell_value(r, c);
       const double place = std::clamp(range.place(value), 0.0, 1.0);
-      const std::string text = cell_text(value);
+      const std::string text = cell_text(r, c);
       const std::string detail = r < map.details.size() && c < map.details[r].size()
                                      ? map.details[r][c]
                                      : cat(map.rows[r], ", ", map.columns[c], ": ", text);

@@ -21,9 +21,8 @@ std::string read_name(const Value& object) {
   const Value name = object.at("name");
   if (!name.json().is_string()) object.refuse("has no name");
   std::string text = name.text();
-  if (text.empty() || text.size() > kMaxNameBytes) {
-    name.refuse(cat("has ", text.size(), " bytes: 1 to ", kMaxNameBytes));
-  }
+  name.refuse_if(text.empty() || text.size() > kMaxNameBytes,
+                 cat("has ", text.size(), " bytes: 1 to ", kMaxNameBytes));
   return text;
 }
 
@@ -36,9 +35,8 @@ void check_is_function(const Value& type) {
 enum class ToolForm { nested, flat, anthropic };
 
 ordered_json read_tool(const Value& function, ToolForm form) {
-  if (!function.json().is_object()) {
-    function.refuse("is missing: give its name, description and parameters");
-  }
+  function.refuse_if(!function.json().is_object(),
+                     "is missing: give its name, description and parameters");
   ordered_json read = {{"name", read_name(function)}};
   const Releaser end{read};
   const bool anthropic = form == ToolForm::anthropic;
@@ -108,9 +106,8 @@ void read_tools(const Value& body, ToolForm form, CompletionRequest& request) {
     // One call of that tool, unless more are asked for.
     if (!chat.parallel_tool_calls) chat.parallel_tool_calls = false;
   }
-  if (tools.empty() && chat.tool_choice == "required") {
-    choice.refuse("requires a call, but there are no tools");
-  }
+  choice.refuse_if(tools.empty() && chat.tool_choice == "required",
+                   "requires a call, but there are no tools");
   if (tools.empty()) return;
   chat.tools = tools.dump();
   if (chat.tool_choice == "none") return;
@@ -132,10 +129,9 @@ std::string read_content(const Value& content) {
   for (const Value& part : parts) {
     const Value type = part.at("type");
     if (!type) part.refuse("must be an object with a type");
-    if (type.json() != "text" && type.json() != "input_text" && type.json() != "output_text") {
-      part.refuse(cat("is of type ", shown(type.json()), ": only text is supported"),
-                  "unsupported_content");
-    }
+    part.refuse_if(
+        type.json() != "text" && type.json() != "input_text" && type.json() != "output_text",
+        cat("is of type ", shown(type.json()), ": only text is supported"), "unsupported_content");
     if (!part.at("text").json().is_string()) part.refuse("has no text");
     text += (&part == parts.data() ? "" : "\n") + part.at("text").text();
   }
@@ -231,12 +227,11 @@ void add_item(const Value& item, ordered_json& messages) {
                         {"tool_call_id", item.at("call_id").text()}});
     return;
   }
-  if (type && type.json() != "message") {
-    type.refuse(cat("is ", shown(type.json()),
-                    ": only message, function_call, function_call_output and reasoning are "
-                    "supported"),
-                "unsupported_content");
-  }
+  type.refuse_if(type && type.json() != "message",
+                 cat("is ", shown(type.json()),
+                     ": only message, function_call, function_call_output and reasoning are "
+                     "supported"),
+                 "unsupported_content");
   const std::string content = read_content(item.at("content"));
   const std::string role = read_role(item);
   // What follows its reasoning.
@@ -258,10 +253,9 @@ void read_options(const Value& given, std::int64_t context, CompletionRequest& r
     request.length = read_length(length);
   }
   const Value wanted = given.at("num_ctx");
-  if (wanted && wanted.whole(1, kMaxTokens) > context) {
-    wanted.refuse(cat("is ", shown(wanted.json()), ", but the context has ", context,
-                      " tokens: start the server with a larger --ctx"));
-  }
+  wanted.refuse_if(wanted && wanted.whole(1, kMaxTokens) > context,
+                   cat("is ", shown(wanted.json()), ", but the context has ", context,
+                       " tokens: start the server with a larger --ctx"));
 }
 
 // "json", or a JSON schema.
@@ -332,9 +326,8 @@ void add_tool_use(const Value& block, Turns& turns) {
 void add_tool_result(const Value& block, Turns& turns) {
   const Value id = block.at("tool_use_id"), content = block.at("content");
   const auto tool = turns.tools.find(id.text());
-  if (tool == turns.tools.end()) {
-    id.refuse(cat("is ", shown(id.json()), ", and no tool_use before it has that id"));
-  }
+  id.refuse_if(tool == turns.tools.end(),
+               cat("is ", shown(id.json()), ", and no tool_use before it has that id"));
   const std::string text = content ? read_content(content) : "";
   const bool failed = block.at("is_error").flag_or(false);  // messages have no field for that
   turns.messages.push_back({{"role", "tool"},
@@ -416,16 +409,14 @@ void read_chat(const Value& body, const BodyLimits&, CompletionRequest& request)
   const Value continues = body.at("continue_final_message");
   chat.continue_final = continues.flag_or(false);
   chat.add_generation_prompt = body.at("add_generation_prompt").flag_or(!chat.continue_final);
-  if (chat.continue_final && chat.add_generation_prompt) {
-    continues.refuse(
-        "and 'add_generation_prompt' are both true: an answer either continues the last message "
-        "or starts one");
-  }
+  continues.refuse_if(
+      chat.continue_final && chat.add_generation_prompt,
+      "and 'add_generation_prompt' are both true: an answer either continues the last message "
+      "or starts one");
   const Value last(messages.json().back(), {});
-  if (chat.continue_final &&
-      (last.at("role").json() != "assistant" || !last.at("tool_calls").json().empty())) {
-    continues.refuse("is true, but the last message is not a text of the assistant");
-  }
+  continues.refuse_if(chat.continue_final && (last.at("role").json() != "assistant" ||
+                                              !last.at("tool_calls").json().empty()),
+                      "is true, but the last message is not a text of the assistant");
   const Value top = body.at("top_logprobs");
   if (body.at("logprobs").flag_or(false)) {
     request.logprobs = top ? static_cast<int>(top.whole(0, kMaxLogprobs)) : 0;
@@ -453,10 +444,9 @@ void read_responses(const Value& body, const BodyLimits&, CompletionRequest& req
   read_tools(body, ToolForm::flat, request);
   if (const Value text = body.at("text")) {
     const Value verbosity = text.object().at("verbosity"), format = text.at("format");
-    if (verbosity && verbosity.json() != "medium" && verbosity.json() != "") {
-      verbosity.refuse("is not supported: answers are as long as the model makes them",
-                       "unsupported_parameter");
-    }
+    verbosity.refuse_if(verbosity && verbosity.json() != "medium" && verbosity.json() != "",
+                        "is not supported: answers are as long as the model makes them",
+                        "unsupported_parameter");
     if (format) read_response_format(format, false, request);
   }
   const Value reasoning = body.at("reasoning");
@@ -482,9 +472,8 @@ void read_ollama(const Value& body, const BodyLimits& limits, CompletionRequest&
 }
 
 void read_anthropic(const Value& body, const BodyLimits&, CompletionRequest& request) {
-  if (request.route == Route::messages && !request.length) {
-    refuse("max_tokens", "is missing: give the longest answer in tokens");
-  }
+  refuse_if(request.route == Route::messages && !request.length, "max_tokens",
+            "is missing: give the longest answer in tokens");
   engine::ChatInputs& chat = request.conversation;
   const Value messages = body.at("messages"), config = body.at("output_config");
   if (!messages.json().is_array() || messages.json().empty()) {
@@ -497,9 +486,8 @@ void read_anthropic(const Value& body, const BodyLimits&, CompletionRequest& req
   // A last message of the assistant is the beginning of the answer.
   chat.continue_final = is_assistant(turns.messages);
   chat.add_generation_prompt = !chat.continue_final;
-  if (chat.continue_final && turns.messages.back().contains("tool_calls")) {
-    messages.refuse("ends with a tool_use: give its tool_result");
-  }
+  messages.refuse_if(chat.continue_final && turns.messages.back().contains("tool_calls"),
+                     "ends with a tool_use: give its tool_result");
   chat.messages = turns.messages.dump();
   read_tools(body, ToolForm::anthropic, request);
   read_thinking(body.at("thinking"), request);

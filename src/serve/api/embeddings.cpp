@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "serve/api/fields.h"
 #include "serve/api/service.h"
 

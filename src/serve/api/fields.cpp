@@ -16,8 +16,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope::serve {
 
@@ -170,13 +168,11 @@ std::int64_t read_length(const Value& length) {
 }
 
 void read_schema(const Value& schema, const std::string& field, CompletionRequest& request) {
-  if (!request.schema.empty()) {
-    refuse(request.schema_field, cat("is given beside '", field, "': give one of them"));
-  }
+  refuse_if(!request.schema.empty(), request.schema_field,
+            cat("is given beside '", field, "': give one of them"));
   static const ordered_json any = {{"type", "object"}};
-  if (schema && !schema.json().is_object()) {
-    refuse(field, cat("must be a JSON schema, not ", shown(schema.json())));
-  }
+  refuse_if(schema && !schema.json().is_object(), field,
+            cat("must be a JSON schema, not ", shown(schema.json())));
   request.schema = (schema.json().empty() ? any : schema.json()).dump();
   request.schema_field = field;
 }
@@ -187,10 +183,8 @@ void read_response_format(const Value& format, bool nested, CompletionRequest& r
   if (type.json() == "json_object") {
     return read_schema(format.at("schema"), format.path(), request);
   }
-  if (type.json() != "json_schema") {
-    format.refuse(
-        cat("is of type ", shown(type.json()), ": choose text, json_object or json_schema"));
-  }
+  format.refuse_if(type.json() != "json_schema", cat("is of type ", shown(type.json()),
+                                                     ": choose text, json_object or json_schema"));
   const Value holder = nested ? format.at("json_schema") : format;
   if (!holder.at("schema")) holder.refuse("must be an object with a schema");
   read_schema(holder.at("schema"), format.path(), request);

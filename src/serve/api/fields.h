@@ -25,6 +25,11 @@ constexpr int kMaxLogprobs = 20;
 [[noreturn]] void refuse(const std::string& field, const std::string& why,
                          const std::string& code = {});
 
+inline void refuse_if(bool wrong, const std::string& field, const std::string& why,
+                      const std::string& code = {}) {
+  if (wrong) refuse(field, why, code);
+}
+
 // Enough of a value to recognize it.
 std::string shown(const ordered_json& value);
 
@@ -58,6 +63,9 @@ class Value {
 
   [[noreturn]] void refuse(const std::string& why, const std::string& code = {}) const {
     serve::refuse(path_, why, code);
+  }
+  void refuse_if(bool wrong, const std::string& why, const std::string& code = {}) const {
+    if (wrong) refuse(why, code);
   }
   [[noreturn]] void refuse_type(const std::string& wanted) const;
 

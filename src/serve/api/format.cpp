@@ -9,8 +9,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 #include "serve/api/service.h"
 
 namespace mrrope::serve {

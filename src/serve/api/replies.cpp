@@ -7,7 +7,6 @@
 #include "engine/run/open.h"
 #include "formats/gguf/gguf.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 #include "mrrope/version.h"
 #include "serve/api/fields.h"
 #include "serve/api/service.h"
@@ -25,12 +24,11 @@ std::string file_name(const Service& service, std::string_view body) {
   std::string name = parsed.at("filename").text();
   constexpr const char* kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-  if (name.empty() || name.size() > kMaxFileNameBytes || name.front() == '.' ||
-      name.front() == '-' || name.find_first_not_of(kPlain) != std::string::npos) {
-    refuse("filename",
-           cat("must be a plain file name of letters, digits, '.', '_' and '-', at most ",
-               kMaxFileNameBytes, " of them, and begin with none of the signs but '_'"));
-  }
+  refuse_if(name.empty() || name.size() > kMaxFileNameBytes || name.front() == '.' ||
+                name.front() == '-' || name.find_first_not_of(kPlain) != std::string::npos,
+            "filename",
+            cat("must be a plain file name of letters, digits, '.', '_' and '-', at most ",
+                kMaxFileNameBytes, " of them, and begin with none of the signs but '_'"));
   return name;
 }
 

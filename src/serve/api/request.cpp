@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests are read by a table of every known field: of OpenAI's completions, chats and responses,
 // of Anthropic's messages, llama-server, vLLM and ollama. fields.md is that table, and
-// docs/serve.md shows it.
+// docs/reference/server.md shows it.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -12,7 +12,6 @@
 #include <sstream>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "serve/api/fields.h"
 #include "serve/serve_files.h"
 
@@ -52,16 +51,15 @@ struct Field {
 std::vector<PromptPart> one_prompt(const ordered_json& prompt) {
   if (prompt.is_string()) return {{prompt.get<std::string>(), {}}};
   if (prompt.is_object()) {
-    if (prompt.size() != 1 || !prompt.contains("prompt_string") ||
-        !prompt["prompt_string"].is_string()) {
-      refuse("prompt", cat("must be {\"prompt_string\": TEXT}, not ", shown(prompt),
-                           ": only text is supported"));
-    }
+    refuse_if(
+        prompt.size() != 1 || !prompt.contains("prompt_string") ||
+            !prompt["prompt_string"].is_string(),
+        "prompt",
+        cat("must be {\"prompt_string\": TEXT}, not ", shown(prompt), ": only text is supported"));
     return {{prompt["prompt_string"].get<std::string>(), {}}};
   }
-  if (!prompt.is_array() || prompt.empty()) {
-    refuse("prompt", cat("must be a string or a list of tokens, not ", shown(prompt)));
-  }
+  refuse_if(!prompt.is_array() || prompt.empty(), "prompt",
+            cat("must be a string or a list of tokens, not ", shown(prompt)));
   std::vector<PromptPart> parts;
   for (const ordered_json& part : prompt) {
     if (part.is_string()) {
@@ -83,19 +81,17 @@ void read_prompts(const Value& prompt, CompletionRequest& request) {
     request.prompts.push_back(one_prompt(json));
     return;
   }
-  if (json.size() > kMaxPrompts) {
-    prompt.refuse(cat("lists ", json.size(), " prompts: at most ", kMaxPrompts));
-  }
+  prompt.refuse_if(json.size() > kMaxPrompts,
+                   cat("lists ", json.size(), " prompts: at most ", kMaxPrompts));
   for (const ordered_json& one : json) request.prompts.push_back(one_prompt(one));
 }
 
 // A number, or false: never.
 float bias_value(const ordered_json& value, const Value& field) {
   if (value.is_boolean() && !value.get<bool>()) return -std::numeric_limits<float>::infinity();
-  if (!value.is_number() || !(std::fabs(value.get<double>()) <= kMaxBias)) {
-    field.refuse(
-        cat("must give each token a number up to ", kMaxBias, " or false, not ", shown(value)));
-  }
+  field.refuse_if(
+      !value.is_number() || !(std::fabs(value.get<double>()) <= kMaxBias),
+      cat("must give each token a number up to ", kMaxBias, " or false, not ", shown(value)));
   return value.get<float>();
 }
 
@@ -120,9 +116,8 @@ void read_stop(const Value& stop, CompletionRequest& request) {
     if (!entry.json().is_string()) stop.refuse(cat("must hold strings, not ", shown(entry.json())));
     request.stop.push_back(entry.text());
     const std::size_t size = request.stop.back().size();
-    if (size == 0 || size > kMaxStopBytes) {
-      stop.refuse(cat("holds a string of ", size, " bytes: 1 to ", kMaxStopBytes));
-    }
+    stop.refuse_if(size == 0 || size > kMaxStopBytes,
+                   cat("holds a string of ", size, " bytes: 1 to ", kMaxStopBytes));
   }
 }
 
@@ -137,9 +132,8 @@ void read_seed(const Value& seed, CompletionRequest& request) {
 void read_bias(const Value& bias, CompletionRequest& request) {
   const ordered_json& list = bias.json();
   if (!list.is_object() && !list.is_array()) bias.refuse_type("an object of tokens and numbers");
-  if (list.size() > kMaxBiases) {
-    bias.refuse(cat("has ", list.size(), " entries: at most ", kMaxBiases));
-  }
+  bias.refuse_if(list.size() > kMaxBiases,
+                 cat("has ", list.size(), " entries: at most ", kMaxBiases));
   if (list.is_object()) {
     for (const auto& [name, value] : list.items()) {
       request.bias.push_back(bias_of(name, value, bias));
@@ -147,12 +141,10 @@ void read_bias(const Value& bias, CompletionRequest& request) {
     return;
   }
   for (const ordered_json& pair : list) {
-    if (!pair.is_array() || pair.size() != 2) {
-      bias.refuse(cat("must list pairs of a token and a number, not ", shown(pair)));
-    }
-    if (!pair[0].is_string() && !pair[0].is_number_integer()) {
-      bias.refuse(cat("names a token by its number or its text, not by ", shown(pair[0])));
-    }
+    bias.refuse_if(!pair.is_array() || pair.size() != 2,
+                   cat("must list pairs of a token and a number, not ", shown(pair)));
+    bias.refuse_if(!pair[0].is_string() && !pair[0].is_number_integer(),
+                   cat("names a token by its number or its text, not by ", shown(pair[0])));
     const std::string name = pair[0].is_string() ? pair[0].get<std::string>() : pair[0].dump();
     request.bias.push_back(bias_of(name, pair[1], bias));
   }
@@ -161,9 +153,8 @@ void read_bias(const Value& bias, CompletionRequest& request) {
 void read_grammar(const Value& grammar, CompletionRequest& request) {
   std::string& text = request.sampling.grammar.text;
   text = grammar.text();
-  if (text.size() > kMaxGrammarBytes) {
-    grammar.refuse(cat("has ", text.size(), " bytes: at most ", kMaxGrammarBytes, " are read"));
-  }
+  grammar.refuse_if(text.size() > kMaxGrammarBytes,
+                    cat("has ", text.size(), " bytes: at most ", kMaxGrammarBytes, " are read"));
 }
 
 void read_reasoning_format(const Value& format, CompletionRequest& request) {
@@ -252,9 +243,8 @@ std::vector<FieldReader> field_readers() {
 
 void read_completion(const Value& body, const BodyLimits&, CompletionRequest& request) {
   if (!body.at("prompt")) refuse("prompt", "is missing: give the text to continue");
-  if (request.echo && request.logprobs) {
-    refuse("echo", "is true and 'logprobs' is given: those of the prompt are not computed");
-  }
+  refuse_if(request.echo && request.logprobs, "echo",
+            "is true and 'logprobs' is given: those of the prompt are not computed");
 }
 
 void read_llama_completion(const Value& body, const BodyLimits& limits,
@@ -369,17 +359,12 @@ void check_form(const CompletionRequest& request) {
   const bool grammar = !request.sampling.grammar.text.empty();
   const bool schema = !request.schema.empty();
   const bool calls = !request.callable.empty();
-  if (schema && grammar) {
-    refuse(options + "grammar", "is given beside a JSON schema: give one of them");
-  }
-  if (request.sampling.ignore_end && (grammar || schema || calls)) {
-    refuse(options + "ignore_eos",
-           "is true, but an answer with a grammar, a schema or tool calls ends where that does");
-  }
-  if (calls && (grammar || schema)) {
-    refuse(schema ? request.schema_field : options + "grammar",
-           "is given beside tools: give one of them, or tool_choice none");
-  }
+  refuse_if(schema && grammar, options + "grammar",
+            "is given beside a JSON schema: give one of them");
+  refuse_if(request.sampling.ignore_end && (grammar || schema || calls), options + "ignore_eos",
+            "is true, but an answer with a grammar, a schema or tool calls ends where that does");
+  refuse_if(calls && (grammar || schema), schema ? request.schema_field : options + "grammar",
+            "is given beside tools: give one of them, or tool_choice none");
 }
 
 }  // namespace
@@ -397,10 +382,9 @@ void read_fields(const Value& object, Route route, CompletionRequest& request) {
     if (!field.refused.empty()) check_refused(field, value, request);
   }
   const Value one = object.at("repeat_penalty"), other = object.at("repetition_penalty");
-  if ((mask(route) & kOllama) == 0 && one && other && one.json() != other.json()) {
-    other.refuse(cat("is ", shown(other.json()), " and 'repeat_penalty' ", shown(one.json()),
-                     ": they are one, give either"));
-  }
+  other.refuse_if((mask(route) & kOllama) == 0 && one && other && one.json() != other.json(),
+                  cat("is ", shown(other.json()), " and 'repeat_penalty' ", shown(one.json()),
+                      ": they are one, give either"));
   std::vector<std::string> ignored;
   for (const auto& [name, value] : object.json().items()) {
     if (known.count(name) != 0 || ignored.size() == kMaxNames) continue;
@@ -424,10 +408,9 @@ CompletionRequest parse_request(std::string_view body, Route route, const BodyLi
   read_fields(parsed.root(), route, request);
   row.read(parsed.root(), limits, request);
   const auto prompts = static_cast<std::int64_t>(request.prompts.size());
-  if (prompts * request.answers > kMaxAnswers) {
-    refuse("n", cat("is ", request.answers, " for ", prompts, " prompts: at most ", kMaxAnswers,
-                    " answers in all"));
-  }
+  refuse_if(prompts * request.answers > kMaxAnswers, "n",
+            cat("is ", request.answers, " for ", prompts, " prompts: at most ", kMaxAnswers,
+                " answers in all"));
   check_form(request);
   return request;
 }

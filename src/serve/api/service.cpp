@@ -7,7 +7,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/error.h"
 #include "mrrope/version.h"
 
 namespace mrrope::serve {

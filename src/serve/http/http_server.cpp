@@ -14,7 +14,6 @@
 #include <thread>
 
 #include "base/text.h"
-#include "base/words.h"
 
 namespace mrrope::serve {
 

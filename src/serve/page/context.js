@@ -31,12 +31,15 @@ const ladder = (() => {
       return [{ kind: "far", size: far, seen: far / factor, text: "far: distance divided by " + short(factor) },
               { kind: "near", size: length - far, seen: length - far, text: "near: true distance" }];
     }
-    if (scale === 1 && factor === 1) return [{ kind: "same", size: length, seen: length, text: "untouched: as the model was trained" }];
+    if (scale === 1 && factor === 1) return [{ kind: "same", size: length, seen: length, text: "unmodified: as the model was trained" }];
     return [{ kind: "far", size: length, seen: length / factor, text: "rescaled: distance divided by up to " + short(factor) }];
   }
 
   const longest = Math.max(context, trained), wide = 420;
   const x = tokens => short(wide * Math.min(tokens, longest) / longest);
+
+  // Where the plan changes.
+  const steps = rungs.slice(0, -1).filter(({ scale, factor }, i) => scale !== rungs[i + 1].scale || factor !== rungs[i + 1].factor);
 
   // The context as a bar with the tokens in use, and a mark where the plan changes.
   function bar(svg, top, high, parts, length, planned) {
@@ -47,7 +50,6 @@ const ladder = (() => {
       from += size;
     }
     if (planned > length) draw(svg, "rect", { class: "planned", x: x(length), y: top, width: x(planned) - x(length), height: high });
-    const steps = rungs.slice(0, -1).filter(({ scale, factor }, i) => scale !== rungs[i + 1].scale || factor !== rungs[i + 1].factor);
     // Many of them would cover the bar with their marks.
     if (steps.length > 40) return;
     for (const { end } of steps) draw(svg, "line", { class: "step", x1: x(end), x2: x(end), y1: top, y2: top + high });
@@ -67,7 +69,7 @@ const ladder = (() => {
       number(length) + " of " + number(context) + " tokens, rung " + (rung + 1) + " of " +
       rungs.length + ". " + parts.map(p => number(p.size) + " tokens " + p.text).join("; ") +
       ". Window of the model: " + number(trained) + " tokens." });
-    draw(svg, "text", { x: 0, y: 12 }, "tokens of the conversation");
+    draw(svg, "text", { x: 0, y: 12 }, "tokens of the conversation" + (steps.length === 1 ? "; the line: where compression begins" : ""));
     bar(svg, top, high, parts, length, planned);
     if (!folds) return svg;
     let from = 0, seemed = 0;

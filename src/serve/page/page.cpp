@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/text.h"
@@ -78,6 +79,17 @@ std::string plan_table(const Ladder& ladder, const std::vector<std::size_t>& las
       rows, "</tbody></table></div>\n");
 }
 
+// Those of the glossary that the page uses.
+std::string words() {
+  std::string out;
+  for (const auto& term : nlohmann::json::parse(embedded::terms_json)) {
+    if (!term.contains("chat")) continue;
+    out += cat("<dt>", report::escaped(term.at("term").get<std::string>()), "</dt><dd>",
+               report::escaped(term.at("meaning").get<std::string>()), "</dd>\n");
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string serve_page(const Service& service) {
@@ -108,6 +120,7 @@ std::string serve_page(const Service& service) {
       {"MODE", chat ? "chat" : "completion"},
       {"PLACEHOLDER", chat ? "Ask something" : "Start a text for the model to continue"},
       {"LADDER", plan_table(ladder, last)},
+      {"WORDS", words()},
       {"FIGURE", factor_figure(ladder, last)},
       {"VERSION", report::escaped(version())}};
   const std::string source = embedded::serve_html;

@@ -196,7 +196,7 @@
 
   function keep() {
     const asked = chat.said.find(m => m.role === "user");
-    chat.title = asked ? (asked.content.trim() || asked.files[0]?.name || "").slice(0, 60) : "";
+    chat.title = asked ? (asked.content.trim() || asked.files[0]?.name || "").replace(/(.{60}).+/s, "$1...") : "";
     chat.time = Date.now();
     if (chat.said.length && !chats.save(chat)) say("This conversation is too long for the browser to keep over a reload");
     listChats();

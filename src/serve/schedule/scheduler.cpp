@@ -7,7 +7,6 @@
 
 #include "base/text.h"
 #include "engine/llama/choose.h"
-#include "mrrope/error.h"
 
 namespace mrrope::serve {
 

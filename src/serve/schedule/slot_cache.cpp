@@ -10,8 +10,9 @@ namespace mrrope::serve {
 
 namespace {
 
-// Every turn rounds a key once more (docs/elastic.md). A conversation that only grows is turned
-// once per rung; one that goes back and forth is read again after this many times that.
+// Every turn rounds a key once more (docs/design/growing-contexts.md). A conversation that only
+// grows is turned once per rung; one that goes back and forth is read again after this many times
+// that.
 constexpr std::size_t kTurnsPerRung = 2;
 
 // A prefix is copied from another slot if that saves the reading of this many tokens, and if it is

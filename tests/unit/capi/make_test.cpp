@@ -55,6 +55,14 @@ TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
   e.parameters.low = 3;
   EXPECT_EQ(answer(request("pro", {{"ctx", 32768}, {"headroom", 1.25}, {"low", 3}}).dump()),
             plan_json(make_plan(kGeometry, e)).dump());
+  Geometry phi = kGeometry;
+  phi.long_factor.assign(32, 4);
+  phi.long_length = 65536;
+  json two_lists = request("auto", {{"ctx", 65536}});
+  two_lists["geometry"]["long_factor"] = phi.long_factor;
+  two_lists["geometry"]["long_length"] = phi.long_length;
+  EXPECT_EQ(answer(two_lists.dump()),
+            ladder_json(make_ladder(phi, parse_method("elastic:vendor"), 65536)).dump());
   const json of_model =
       json::parse(answer(json{{"model", kTinyFolder}, {"method", "uni"}, {"ctx", 8192}}.dump()));
   EXPECT_EQ(of_model["factor"].back(), 8);

@@ -40,6 +40,8 @@ Model phi_like() {
   m.scaling.short_factor = {1, 1, 1.5, 2};
   m.scaling.long_factor = {1, 2, 6, 16};
   m.geometry.trained_factor = m.scaling.short_factor;
+  m.geometry.long_factor = m.scaling.long_factor;
+  m.geometry.long_length = 131072;
   return m;
 }
 
@@ -71,7 +73,8 @@ TEST(VendorPlan, AbsentIfNoneAlreadyIncludesIt) {
   m.scaling.trained = true;
   EXPECT_FALSE(vendor_plan(m, false, 8192));
   m = phi_like();
-  m.scaling.long_factor = m.scaling.short_factor;
+  m.geometry.long_factor.clear();  // two equal lists
+  m.geometry.long_length = 0;
   EXPECT_FALSE(vendor_plan(m, false, 8192));
 }
 

@@ -80,6 +80,80 @@ TEST(Auto, IsAFunctionOfGeometryAndLength) {
   }
 }
 
+// Phi-3: two lists, the second up to 32 windows.
+Geometry with_two_lists() {
+  return {.rotary_dim = 8,
+          .base = 1e4,
+          .train_length = 4096,
+          .trained_factor = {1, 1, 1.5, 2},
+          .trained_attention_scale = 1.19,
+          .long_factor = {1, 2, 6, 16},
+          .long_length = 131072};
+}
+
+TEST(Vendor, IsTheLongListBeyondTheWindow) {
+  const Geometry g = with_two_lists();
+  const Ladder ladder = make_ladder(g, parse_method("elastic:vendor"), 131072);
+  EXPECT_EQ(to_string(MethodSpec{ladder.extension().method, ladder.growth()}), "elastic:vendor");
+  ASSERT_EQ(ladder.rungs().size(), 2u);
+  EXPECT_EQ(ladder.rungs()[0].length, 4096);
+  EXPECT_EQ(ladder.rungs()[0].plan.factor(), std::vector<double>(4, 1));
+  EXPECT_EQ(ladder.rungs()[1].length, 131072);
+  EXPECT_EQ(ladder.rungs()[1].plan.factor(), (std::vector<double>{1, 2, 4, 8}));
+  EXPECT_EQ(ladder.rungs()[1].plan.attention_scale(), 1) << "the same on both sides";
+  // Static it is what llama.cpp does: one list, by the size of the context.
+  const auto fixed = [&](std::int64_t ctx) {
+    return make_ladder(g, parse_method("vendor"), ctx).rungs().front().plan.factor().back();
+  };
+  EXPECT_EQ(fixed(4096), 1);
+  EXPECT_EQ(fixed(4097), 8);
+  // Parameters of growing contexts apply.
+  const Ladder sharp =
+      make_ladder(g, parse_method("elastic:vendor(rung_step=2,sharpen=0.5)"), 131072);
+  EXPECT_EQ(sharp.rungs().size(), 6u);
+  EXPECT_GT(sharp.rungs()[5].sharpness, sharp.rungs()[1].sharpness);
+  EXPECT_TRUE(sharp.rungs()[1].plan.same_numbers(sharp.rungs()[5].plan));
+}
+
+TEST(Vendor, IsAutoAsFarAsTheListReaches) {
+  const Geometry g = with_two_lists();
+  const auto method = [&](const char* name, std::int64_t ctx,
+                          std::optional<double> scale = std::nullopt) {
+    return to_string(resolve_auto(g, parse_method(name), ctx, scale));
+  };
+  EXPECT_EQ(method("auto", 4096), "none");
+  EXPECT_EQ(method("auto", 4097), "elastic:vendor");
+  EXPECT_EQ(method("auto", 131072), "elastic:vendor");
+  EXPECT_EQ(method("auto", 0, 32), "elastic:vendor");
+  EXPECT_EQ(method("auto", 131073), "far:pi");
+  EXPECT_EQ(method("auto(near=256)", 131072), "far:pi(near=256)");
+  EXPECT_EQ(method("auto(headroom=1.5)", 131072), "far:pi(headroom=1.5)");
+  EXPECT_EQ(static_method(g, 32), "vendor");
+  EXPECT_NE(static_method(g, 33), "vendor");
+  EXPECT_NE(static_method(g, 1), "vendor");
+  EXPECT_EQ(make_ladder(g, parse_method("auto"), 131072).rungs().size(), 2u);
+}
+
+TEST(Vendor, RefusesModelsAndLengthsWithoutAList) {
+  for (const std::int64_t ctx : {4096, 32768}) {
+    for (const char* name : {"vendor", "elastic:vendor"}) {
+      const Error e = test::error_of([&] { make_ladder(kGeometry, parse_method(name), ctx); });
+      EXPECT_NE(std::string(e.what()).find("two lists of factors"), std::string::npos) << e.what();
+      EXPECT_NE(e.hint().find("--method auto"), std::string::npos) << e.hint();
+    }
+  }
+  Geometry g = with_two_lists();
+  for (const char* name : {"vendor", "elastic:vendor"}) {
+    EXPECT_ERROR(make_ladder(g, parse_method(name), 131073), usage, "131072 tokens", "131073");
+  }
+  EXPECT_ERROR(make_ladder(g, parse_method("elastic:vendor(headroom=1.25)"), 131072), usage,
+               "163840");
+  EXPECT_ERROR(make_ladder(g, parse_method("far:vendor"), 131072), usage, "far:vendor", "scale");
+  EXPECT_ERROR(make_ladder(g, parse_method("vendor(factors=[1])"), 131072), usage, "factors");
+  g.train_length = 131072;  // as a user may say
+  EXPECT_ERROR(make_ladder(g, parse_method("elastic:vendor"), 262144), usage, "window of 131072");
+}
+
 // One rule for every length: a text that grows never meets another plan than one that was long from
 // the start, and --ctx changes its last rung alone.
 TEST(Far, DefaultsAreOneRuleForEveryLength) {

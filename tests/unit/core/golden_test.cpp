@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/methods.h"
 #include "mrrope/plan.h"
 
 namespace mrrope {
@@ -158,7 +159,10 @@ TEST_P(GoldenPlan, CoversEveryGeometryAndScale) {
 
 std::vector<std::string> method_names() {
   std::vector<std::string> names;
-  for (const MethodInfo& method : methods()) names.emplace_back(method.name);
+  for (const MethodInfo& method : methods()) {
+    // Its numbers are in the geometry.
+    if (method_row(method.name).reach != Reach::file) names.emplace_back(method.name);
+  }
   return names;
 }
 

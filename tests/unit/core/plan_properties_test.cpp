@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/methods.h"
 #include "mrrope/plan.h"
 
 namespace mrrope {
@@ -58,7 +59,10 @@ Extension request(std::string_view method, double scale) {
   return {.method = std::string(method), .scale = scale};
 }
 
-bool takes_lists(std::string_view method) { return method == "longrope" || method == "custom"; }
+// The last of them from the geometry.
+bool takes_lists(std::string_view method) {
+  return method == "longrope" || method == "custom" || method == "vendor";
+}
 
 // Calls check(geometry, extension) for every method that computes its factors.
 template <typename Check>
@@ -200,27 +204,23 @@ TEST(PlanProperties, LambdasMultiplyUpToTheFactors) {
 
 TEST(PlanProperties, AttentionScaleHasEachMethodsDefault) {
   Geometry geometry{.rotary_dim = 128, .base = 10000, .train_length = 4096};
+  geometry.long_factor.assign(64, 2);
+  geometry.long_length = 65536;
   const double tempered = 1 + 0.1 * std::log(16.0);
   const std::pair<const char*, double> expected[] = {
-      {"none", 1},
-      {"pi", 1},
-      {"ntk", 1},
-      {"dynamic-ntk", 1},
-      {"yarn", tempered},
-      {"yarn-rotations", tempered},
-      {"llama3", 1},
-      {"longrope", std::sqrt(1 + std::log(16.0) / std::log(4096.0))},
-      {"uni", tempered},
-      {"pro", tempered},
-      {"power", tempered},
-      {"custom", 1},
-      {"regressive", tempered},
+      {"none", 1},        {"pi", 1},
+      {"ntk", 1},         {"dynamic-ntk", 1},
+      {"yarn", tempered}, {"yarn-rotations", tempered},
+      {"llama3", 1},      {"longrope", std::sqrt(1 + std::log(16.0) / std::log(4096.0))},
+      {"vendor", 1},      {"uni", tempered},
+      {"pro", tempered},  {"power", tempered},
+      {"custom", 1},      {"regressive", tempered},
   };
   EXPECT_EQ(std::size(expected), methods().size());
   for (const auto& [method, scale] : expected) {
     SCOPED_TRACE(method);
     Extension extension = request(method, 16);
-    if (takes_lists(method)) extension.parameters.factors.assign(64, 2.0);
+    if (method_row(method).info.takes_lists) extension.parameters.factors.assign(64, 2.0);
     EXPECT_DOUBLE_EQ(make_plan(geometry, extension).attention_scale(), scale);
 
     extension.parameters.attn_coef = 0.25;

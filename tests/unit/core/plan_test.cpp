@@ -51,6 +51,23 @@ TEST(Plan, RefusesEveryBadGeometryByItsValue) {
   Geometry g = kLlama2;
   g.trained_factor.assign(63, 1);
   refuses(g, "63");
+  for (const double bad : {0.0, -1.0, std::nan(""), kInfinity}) {
+    g = kLlama2;
+    g.long_length = 32768;
+    g.long_factor.assign(64, 2);
+    g.long_factor[7] = bad;
+    refuses(g, "long factor of pair 7");
+  }
+  g.long_factor.assign(63, 2);
+  refuses(g, "long factor list has 63");
+  g.long_factor.assign(64, 2);
+  for (const std::int64_t length : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 41}) {
+    g.long_length = length;
+    refuses(g, "long factors reach");
+  }
+  g.long_factor.clear();
+  g.long_length = 32768;
+  refuses(g, "32768");
 }
 
 TEST(Plan, RefusesEveryBadScale) {

@@ -60,7 +60,7 @@ TEST(Verdict, SteadyButBadIsNotGood) {
   const Verdict v = judged(Measured({200, 180, 119, 105, 94}));
   EXPECT_TRUE(v.judged);
   EXPECT_EQ(v.good_to, 0);
-  EXPECT_NE(v.reason.find("untouched"), std::string::npos) << v.reason;
+  EXPECT_NE(v.reason.find("unmodified"), std::string::npos) << v.reason;
 }
 
 TEST(Verdict, CostOnShortTextsIsStatedSeparately) {

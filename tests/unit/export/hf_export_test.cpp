@@ -399,7 +399,8 @@ TEST(HfExport, RefusesBadOutputsAndConfigs) {
   }
 }
 
-// ---- what vLLM and SGLang compute, from their rules (docs/export.md) ----------------------------
+// ---- what vLLM and SGLang compute, from their rules (docs/guide/export.md)
+// ----------------------------
 
 struct Rotation {
   std::vector<double> theta;

@@ -189,7 +189,8 @@ TEST(Config, Phi3IsItsShortListInsideTheOriginalWindow) {
   EXPECT_EQ(m.scaling.type, "longrope");
   EXPECT_EQ(m.geometry.train_length, 4096);
   EXPECT_EQ(m.scaling.factor, 32);
-  EXPECT_EQ(m.scaling.long_factor.size(), 48u);
+  EXPECT_EQ(m.geometry.long_factor, longer.get<std::vector<double>>());
+  EXPECT_EQ(m.geometry.long_length, 131072);
   expect_factors(m, {{0, 1}, {1, 1.01}, {47, 1.47}});
   EXPECT_DOUBLE_EQ(m.geometry.trained_attention_scale, 1.1902380714238083);  // transformers 5.22.2
   EXPECT_EQ(kinds(m), "ff");

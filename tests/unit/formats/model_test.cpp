@@ -3,7 +3,11 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "core/methods.h"
+#include "formats/facts.h"
+#include "formats/plan_file.h"
 #include "mrrope/plan.h"
 #include "support/expect_error.h"
 #include "support/gguf_writer.h"
@@ -247,12 +251,12 @@ TEST_F(GgufModel, RefusesImpossibleScaling) {
                "original_context_length", "0");
 }
 
-GgufWriter phi3(std::vector<float> longer) {
+GgufWriter phi3(std::vector<float> longer, std::uint32_t original = 4096) {
   const LlamaKeys keys{
       .architecture = "phi3", .context = 131072, .layers = 1, .heads = 8, .rotary_dim = 8};
-  return llama_gguf(keys)
-      .u32("phi3.rope.scaling.original_context_length", 4096)
-      .f32("phi3.rope.scaling.attn_factor", 1.1902380714f)
+  GgufWriter file = llama_gguf(keys);
+  if (original > 0) file.u32("phi3.rope.scaling.original_context_length", original);
+  return file.f32("phi3.rope.scaling.attn_factor", 1.1902380714f)
       .u32("phi3.attention.sliding_window", 0)
       .floats("rope_factors_long.weight", std::move(longer))
       .floats("rope_factors_short.weight", {1, 1.25f, 1.5f, 1.75f});
@@ -265,11 +269,55 @@ TEST_F(GgufModel, LongropeIsItsShortListInsideTheOriginalWindow) {
   EXPECT_EQ(m.geometry.train_length, 4096);
   EXPECT_EQ(m.geometry.trained_factor, (std::vector<double>{1, 1.25, 1.5, 1.75}));
   EXPECT_EQ(m.scaling.long_factor.back(), 32);
+  EXPECT_EQ(m.geometry.long_factor, (std::vector<double>{1, 8, 16, 32}));
+  EXPECT_EQ(m.geometry.long_length, 131072);
   EXPECT_NEAR(m.geometry.trained_attention_scale, 1.1902380714, 1e-7);
   EXPECT_EQ(m.geometry.pairing, Pairing::halves);
   EXPECT_EQ(read(phi3({1, 1.25f, 1.5f, 1.75f})).geometry.train_length, 131072);
+  EXPECT_TRUE(read(phi3({1, 1.25f, 1.5f, 1.75f})).geometry.long_factor.empty());
   EXPECT_ERROR(read(phi3({1, 8, 16})), corrupt, "rope_factors_long.weight", "3 entries");
   EXPECT_ERROR(read(phi3({1, 8, 16, -1})), corrupt, "rope_factors_long.weight[3]", "-1");
+  EXPECT_ERROR(read(phi3({1, 8, 0, 32})), corrupt, "rope_factors_long.weight[2]", "0");
+  EXPECT_ERROR(read(phi3({1, std::nanf(""), 16, 32})), corrupt, "long.weight[1]", "nan");
+}
+
+TEST_F(GgufModel, ALongListNeedsTheWindowThatItFollows) {
+  // Without it the window is the declared one, as in llama.cpp, and nothing is known beyond it.
+  const Model m = read(phi3({1, 8, 16, 32}, 0));
+  EXPECT_EQ(m.geometry.train_length, 131072);
+  EXPECT_TRUE(m.geometry.long_factor.empty());
+  EXPECT_ERROR(make_ladder(m.geometry, parse_method("elastic:vendor"), 262144), usage,
+               "the window of the first", "131072");
+  EXPECT_TRUE(read(phi3({1, 8, 16, 32}, 131072)).geometry.long_factor.empty());
+  EXPECT_ERROR(read(phi3({1, 8, 16, 32}, 1U << 31U)), corrupt, "original_context_length");
+}
+
+TEST_F(GgufModel, PlanFilesKeepTheLongList) {
+  const Model m = read(phi3({1, 8, 16, 32}));
+  const Ladder ladder = make_ladder(m.geometry, parse_method("auto"), 65536);
+  const nlohmann::json file = to_json(ladder);
+  EXPECT_EQ(file.at("method"), "elastic:vendor");
+  const Ladder back = ladder_from_json(file);
+  EXPECT_EQ(back.rungs().size(), 2u);
+  EXPECT_EQ(back.rungs()[1].plan.geometry(), m.geometry);
+  EXPECT_EQ(ladder_digest(back), ladder_digest(ladder));
+  check_made_for(back.rungs()[0].plan.geometry(), m);
+  nlohmann::json broken = file;
+  broken["geometry"]["long_factor"][1] = 0;
+  EXPECT_ERROR(ladder_from_json(broken), corrupt, "long factor of pair 1");
+  broken = file;
+  broken["geometry"].erase("long_length");
+  EXPECT_ERROR(ladder_from_json(broken), corrupt, "long factors reach 0");
+  broken["geometry"].erase("long_factor");
+  EXPECT_ERROR(ladder_from_json(broken), corrupt, "two lists of factors");
+  // A plan of an earlier version does not hold the list.
+  nlohmann::json older = to_json(make_ladder(m.geometry, parse_method("pro"), 65536));
+  older["geometry"].erase("long_length");
+  older["geometry"].erase("long_factor");
+  check_made_for(ladder_from_json(older).rungs()[0].plan.geometry(), m);
+  Geometry other = m.geometry;
+  other.long_factor[1] = 9;
+  EXPECT_ERROR(check_made_for(other, m), usage, "was made for");
 }
 
 TEST_F(GgufModel, WindowedLayersHaveTheirOwnBase) {

@@ -136,6 +136,46 @@ TEST(Report, NamesAreEscaped) {
   EXPECT_NE(page.find("&lt;img src=x&gt;"), std::string::npos);
 }
 
+TEST(Report, WritesMarkdownWithPicturesBesideIt) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  const auto records = read_records({(temp / "run").string()});
+  const MarkdownPage page = report_markdown(records, "tiny", "mrrope report runs -o tiny.md");
+  ASSERT_EQ(page.figures.size(), 1u);
+  EXPECT_EQ(page.figures[0].file, "tiny-perplexity");
+  for (const char* part :
+       {"**pro holds to 2k tokens", "](tiny-perplexity.svg)", "Drawn by `mrrope report runs -o ",
+        "| method | 512 | 1k | 2k | n |\n|---|---:|---:|---:|---:|\n| none | 4.527 \u00b1 0.026 |",
+        "- run: `mrrope eval ppl <model>`"}) {
+    EXPECT_NE(page.text.find(part), std::string::npos) << part << "\n" << page.text;
+  }
+  EXPECT_EQ(page.text.find("Bands"), std::string::npos) << "only what methods are compared by";
+}
+
+// A commit is added where runs are kept; the journal is still that of the run.
+TEST(Report, MarkdownNamesTheCommit) {
+  const test::TempFolder temp;
+  write_run(temp / "run", {});
+  ordered_json run = ordered_json::parse(test::read_file(temp / "run" / "run.json"));
+  run["commit"] = "0123abcd";
+  test::write_file(temp / "run" / "run.json", run.dump());
+  const MarkdownPage page = report_markdown(read_records({(temp / "run").string()}), "x", "y");
+  EXPECT_NE(page.text.find(", commit 0123abcd | none | 1000 |"), std::string::npos) << page.text;
+}
+
+TEST(Report, MarkdownEscapesNames) {
+  const test::TempFolder temp;
+  FakeRun fake;
+  fake.model = "a|b\n# <script>[x](y)`";
+  fake.methods = {"none", "<img src=x>"};
+  write_run(temp / "run", fake);
+  const std::string page =
+      report_markdown(read_records({(temp / "run").string()}), "x", "y`z").text;
+  EXPECT_EQ(page.rfind("# a\\|b # &lt;script>\\[x\\](y)\\`\n", 0), 0u) << page;
+  EXPECT_EQ(page.find("| <img"), std::string::npos);
+  EXPECT_NE(page.find("Made by `y z`"), std::string::npos);
+}
+
 TEST(Report, FoldersIncludeTheRunsInThem) {
   const test::TempFolder temp;
   write_run(temp / "all/a", {});
@@ -380,9 +420,9 @@ ordered_json fake_search() {
     return ordered_json{{"name", name},
                         {"origin", origin},
                         {"complete", true},
-                        {"objective", estimate(loss - 0.05 * answers)},
+                        {"objective", estimate(loss + 0.05 * answers)},
                         {"log_perplexity", estimate(loss)},
-                        {"retrieval", estimate(answers)}};
+                        {"answer_loss", estimate(answers)}};
   };
   const auto line = [](const char* method, double perplexity, const char* against) {
     return ordered_json{{"method", method},
@@ -392,7 +432,7 @@ ordered_json fake_search() {
                            {"stderr", 0.1},
                            {"tuned_above_percent", -2.5},
                            {"paired_stderr", 0.5}}}},
-                        {"needles", {{"found", 0.5}, {"stderr", 0.1}, {"n", 20}}},
+                        {"answer_loss", {{"value", 0.5}, {"stderr", 0.1}}},
                         {"against", against}};
   };
   return {
@@ -403,14 +443,14 @@ ordered_json fake_search() {
       {"path",
        {{{"passes", 4}, {"trial", 0}, {"objective", 1.6}},
         {{"passes", 9}, {"trial", 1}, {"objective", 1.5}}}},
-      {"trials", {plan("pro", "published", 1.55, -1), plan("power <b>0.5", "refined", 1.5, -0.5)}},
+      {"trials", {plan("pro", "published", 1.55, 1), plan("power <b>0.5", "refined", 1.5, 0.5)}},
       {"factors", {{"chosen", {1, 2}}, {"pro", {1, 3}}, {"yarn", {1, 4}}}},
       {"proof",
        {{"documents", 3},
         {"better", false},
         {"recommended", "pro"},
         {"tuned", line("tuned", 4, "")},
-        {"published", {line("pro", 4.1, "finds as many needles")}}}}};
+        {"published", {line("pro", 4.1, "is not worse by two errors")}}}}};
 }
 
 RunRecord search_record(const ordered_json& results) {
@@ -442,8 +482,8 @@ TEST(Report, ShowsTheSearchOfATunedPlan) {
   const std::string page = report_page({record});
   EXPECT_NE(page.find("power &lt;b&gt;0.5"), std::string::npos);
   EXPECT_EQ(page.find("<b>0.5"), std::string::npos);
-  EXPECT_NE(page.find("Not better than every published plan on 3 documents"), std::string::npos);
-  EXPECT_NE(report_text({record}).find("pro finds as many needles"), std::string::npos);
+  EXPECT_NE(page.find("Not better than pro on 3 texts"), std::string::npos);
+  EXPECT_NE(report_text({record}).find("pro is not worse by two errors"), std::string::npos);
 }
 
 TEST(Report, DamagedSearchIsNamed) {

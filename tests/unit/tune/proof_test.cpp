@@ -8,93 +8,55 @@
 namespace mrrope::tune {
 namespace {
 
-struct Case {
-  eval::ResultTable ppl;
-  eval::ResultTable needle;
-
-  Case() {
-    ppl.task = "ppl";
-    ppl.lengths = {1024, 4096};
-    ppl.window = 1024;
-    ppl.logarithmic = true;
-    needle.task = "needle";
-    needle.lengths = {4096};
-    add("tuned", 1.5, 1.4, 0.8, 0);
+// Three texts with two bands and two answers: texts differ much, plans on one text by `noise`.
+Proved plan(const std::string& name, double loss, double answers, double noise = 0.001) {
+  Proved out{name, {}};
+  for (int i = 0; i < 3; ++i) {
+    const double own = 0.2 * i + noise * (i - 1);
+    out.measured.push_back({{loss + own, loss + 0.1 + own}, {answers + own, answers + own}, {}});
   }
-  // Three documents: the loss of a row, with the same spread for every row.
-  void add_losses(const std::string& method, double at_window, double at_end) {
-    ppl.methods.push_back({method, "", 1});
-    const auto put = [&](std::int64_t length, double loss) {
-      const eval::UnitValues units = {
-          {{0, 0}, loss - 0.1}, {{1, 0}, loss + 0.001}, {{2, 0}, loss + 0.1}};
-      add_row(ppl, "ppl", method, length, "perplexity", units);
-    };
-    put(1024, at_window);
-    put(4096, at_end);
-  }
-  // difference: of the needles found, tuned minus this one's, with an error of 0.02.
-  void add(const std::string& method, double at_window, double at_end, double share,
-           double difference) {
-    add_losses(method, at_window, at_end);
-    needle.rows.push_back({"needle", method, 4096, {}, "contains", {share, 0.02, 100}});
-    if (method != "tuned") {
-      const eval::PairedDifference found{{-difference, 0.02, 100}, 0.01};
-      needle.comparisons.push_back({4096, method, "tuned", found, 0.01});
-    }
-  }
-  Proof judge() const { return judge_proof(ppl, needle, "tuned", 0.05); }
-};
-
-TEST(Proof, BeatsPlansWithHigherPerplexity) {
-  Case c;
-  c.add("pro", 1.6, 1.5, 0.9, -0.1);
-  const Proof proof = c.judge();
-  EXPECT_TRUE(proof.better);
-  ASSERT_EQ(proof.rows.size(), 1u);
-  EXPECT_TRUE(proof.rows[0].lower_perplexity);
-  EXPECT_TRUE(proof.rows[0].as_many_needles);
-  EXPECT_NEAR(proof.rows[0].difference[1].value, 100 * (std::exp(-0.1) - 1), 1e-9);
-  EXPECT_NE(to_text(proof).find("tuned compared with"), std::string::npos);
+  return out;
 }
 
-TEST(Proof, OneLengthWithoutALeadLoses) {
-  Case c;
-  c.add("uni", 1.49, 1.5, 0.8, 0);
-  c.add("yarn", 1.7, 1.7, 0.8, 0);
-  const Proof proof = c.judge();
+Proof judge(const std::vector<Proved>& others, const Proved& tuned = plan("tuned", 1.5, 1, 0)) {
+  return judge_proof(tuned, others, {1024, 4096}, 0.05);
+}
+
+TEST(Proof, PairedDifferencesDecide) {
+  const Proof proof = judge({plan("auto", 1.52, 1.3)});
+  EXPECT_TRUE(proof.better);
+  EXPECT_EQ(proof.texts, 3u);
+  EXPECT_EQ(proof.questions, 2u);
+  ASSERT_EQ(proof.rows.size(), 1u);
+  EXPECT_NEAR(proof.rows[0].difference[1].value, 100 * (std::exp(-0.02) - 1), 1e-9);
+  EXPECT_NEAR(proof.rows[0].loss_difference.value, -0.3, 1e-9);
+  EXPECT_LT(proof.rows[0].loss_difference.error, 0.01) << "texts differ, plans on a text do not";
+  const std::string text = to_text(proof);
+  EXPECT_NE(text.find("tuned compared with"), std::string::npos);
+  EXPECT_NE(text.find("-0.300 +-0.001"), std::string::npos) << text;
+}
+
+TEST(Proof, ALeadWithinTwoErrorsIsNone) {
+  const Proof proof = judge({plan("auto", 1.502, 1, 0.01), plan("pro", 1.7, 1.5)});
   EXPECT_FALSE(proof.better);
-  EXPECT_EQ(proof.recommended, "uni");
-  EXPECT_FALSE(proof.rows[0].against.empty());
+  EXPECT_EQ(proof.recommended, "auto");
+  EXPECT_NE(proof.rows[0].against.find("two errors"), std::string::npos);
   EXPECT_TRUE(proof.rows[1].against.empty());
 }
 
-TEST(Proof, LowerPerplexityWithFarFewerNeedlesDoesNotCount) {
-  Case c;
-  c.add("yarn", 1.4, 1.3, 0.3, 0.5);
-  EXPECT_TRUE(c.judge().better);
+TEST(Proof, ABetterObjectiveDoesNotPayForMuchOfEither) {
+  EXPECT_NE(judge({plan("auto", 1.48, 2)}).rows[0].against.find("perplexity"), std::string::npos);
+  EXPECT_NE(judge({plan("auto", 1.6, 0.9)}).rows[0].against.find("answer loss"), std::string::npos);
+  EXPECT_TRUE(judge({plan("auto", 1.495, 2)}).better) << "half a percent is allowed";
 }
 
-TEST(Proof, LowerPerplexityWithAsManyNeedlesWins) {
-  Case c;
-  c.add("yarn", 1.4, 1.3, 0.78, 0.02);
-  EXPECT_FALSE(c.judge().better);
-  EXPECT_EQ(c.judge().recommended, "yarn");
-}
-
-TEST(Proof, WithoutNeedlesPerplexityAloneDecides) {
-  Case c;
-  c.add("yarn", 1.4, 1.3, 0.3, 0.5);
-  c.needle = {};
-  EXPECT_FALSE(c.judge().better);
-}
-
-TEST(Proof, UntouchedModelIsShownButIsNotARival) {
-  Case c;
-  c.add_losses("none", 1.2, 1.1);
-  c.ppl.methods.back().untouched = true;
-  const Proof proof = c.judge();
-  EXPECT_TRUE(proof.better);
-  EXPECT_EQ(proof.untouched.size(), 2u);
+TEST(Proof, PlansWithoutNumbersAreNoRivalsAndNeverBetter) {
+  Proved broken = plan("auto", 1, 1);
+  broken.measured[1] = {{}, {}, "a logit is NaN"};
+  const Proof won = judge({broken});
+  EXPECT_TRUE(won.better);
+  EXPECT_EQ(to_json(won)["published"][0]["answer_loss"]["value"], nullptr);
+  EXPECT_FALSE(judge({plan("auto", 9, 9)}, broken).better);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class SearchTest : public testing::Test {
  protected:
   explicit SearchTest(const ScriptedOptions& scripted = {}) : model_(scripted) {
     options_.form = eval::make_form(model_, "planted", std::nullopt, 0);
-    options_.planting.answers = 2;
+    options_.questions = 2;
     options_.budget = 20;
     options_.weight = 0.05;
   }
@@ -65,24 +65,15 @@ TEST_F(SearchTest, ChoosesTheBestFullyMeasuredPlanWithinTheBudget) {
       if (t.complete) {
         EXPECT_GE(t.objective.value, r.trials[r.best].objective.value);
       }
-      EXPECT_NE(t.proposal.origin, "knots") << "twenty passes are too few for them";
       of_family += t.proposal.origin == "refined";
     }
     EXPECT_GT(of_family, 3u);
     ASSERT_FALSE(r.front.empty());
     for (std::size_t i = 1; i < r.front.size(); ++i) {
-      EXPECT_GT(r.trials[r.front[i]].retrieval.value, r.trials[r.front[i - 1]].retrieval.value);
+      EXPECT_LT(r.trials[r.front[i]].answer_loss.value, r.trials[r.front[i - 1]].answer_loss.value);
     }
     EXPECT_EQ(r.path.back().trial, r.best);
   }
-}
-
-TEST_F(SearchTest, TriesKnotsIfTheBudgetAllows) {
-  options_.budget = 40;
-  const SearchResult r = run();
-  EXPECT_GE(std::count_if(r.trials.begin(), r.trials.end(),
-                          [](const Trial& t) { return t.proposal.origin == "knots"; }),
-            3);
 }
 
 TEST_F(SearchTest, SameSeedGivesTheSamePath) {
@@ -190,7 +181,7 @@ TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
   const ScriptedModel model({});
   const eval::NeedleForm form = eval::make_form(model, "planted", std::nullopt, 0);
   const std::vector<Token> document = model.tokenize(some_text(1, 3000), false, false);
-  const SearchText text = plant(model, form, "d", document, 2048, {4, 0}, 1, 0);
+  const SearchText text = plant(model, form, "d", document, 2048, 4, 1, 0);
   EXPECT_LE(std::int64_t(text.tokens.size()), 2048);
   ASSERT_EQ(text.asked.size(), 4u);
   ASSERT_EQ(text.planted.size(), text.tokens.size());
@@ -211,27 +202,50 @@ TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
     if (!text.planted[i]) own.push_back(text.tokens[i]);
   }
   EXPECT_TRUE(std::equal(own.begin(), own.end(), document.begin()));
-  EXPECT_THROW(plant(model, form, "d", document, 300, {4, 0}, 1, 0), Error);
+  EXPECT_THROW(plant(model, form, "d", document, 300, 4, 1, 0), Error);
 }
 
-TEST(SearchText, DecoysSurroundTheAnswersAndTakeAnEighth) {
+// The second time a model has read it already.
+TEST(SearchText, RepeatsAShortDocumentAndDoesNotCountTheRepetition) {
   const ScriptedModel model({});
   const eval::NeedleForm form = eval::make_form(model, "planted", std::nullopt, 0);
-  const std::vector<Token> document = model.tokenize(some_text(1, 9000), false, false);
-  const auto planted = [](const SearchText& text) {
-    return std::count(text.planted.begin(), text.planted.end(), char(1));
-  };
-  const SearchText alone = plant(model, form, "d", document, 8192, {4, 0}, 1, 0);
-  const SearchText text = plant(model, form, "d", document, 8192, {4, 3}, 1, 0);
-  EXPECT_NEAR(double(planted(text)), 4.0 * double(planted(alone)), 0.1 * double(planted(text)));
-  ASSERT_EQ(text.asked.size(), 4u);
-  for (std::size_t k = 0; k < 4; ++k) {
-    EXPECT_EQ(text.asked[k].question, alone.asked[k].question);
-    EXPECT_NEAR(text.asked[k].depth, (2.0 * double(k) + 1) / 8, 0.06);
+  const std::vector<Token> document = model.tokenize(some_text(1, 700), false, false);
+  const SearchText text = plant(model, form, "d", document, 2048, 4, 1, 0);
+  EXPECT_GT(text.tokens.size(), 1900u);
+  std::vector<Token> own;
+  for (std::size_t i = 0; i < text.tokens.size(); ++i) {
+    if (!text.planted[i]) own.push_back(text.tokens[i]);
   }
-  const SearchText many = plant(model, form, "d", document, 2048, {4, 100}, 1, 0);
-  EXPECT_GT(planted(many), planted(alone));
-  EXPECT_LT(planted(many), 2048 / 4);
+  EXPECT_EQ(own, document);
+  EXPECT_THROW(plant(model, form, "d", {}, 2048, 4, 1, 0), Error);
+}
+
+TEST(SearchText, ProofsAskForOtherWords) {
+  const ScriptedModel model({});
+  SearchOptions options;
+  options.form = eval::make_form(model, "planted", std::nullopt, 0);
+  options.questions = 2;
+  const auto documents = some_documents(1, 1500);
+  const Space space = make_space(model.facts().geometry, 1024, Growth::none);
+  const SearchText search = make_search_set(model, space, documents, options).texts.front();
+  const SearchText proof = make_proof_texts(model, 1024, documents, options).front();
+  EXPECT_EQ(proof.asked.size(), 2u);
+  EXPECT_NE(proof.asked.front().question, search.asked.front().question);
+}
+
+TEST_F(SearchTest, ComparesLikelyPlansWithinTheLeastBudgetAndMeasuresAutoInFull) {
+  const Space space = make_space(model_.facts().geometry, 1024, Growth::far);
+  const SearchSet set = make_search_set(model_, space, some_documents(2, 1500), options_);
+  const std::vector<Proposal> first = likely(space);
+  options_.budget = least_budget(set, first.size());
+  eval::RunFolder folder;
+  eval::Progress progress;
+  const SearchResult r = run_search(model_, space, set, first, options_, folder, progress);
+  EXPECT_EQ(r.trials.size(), first.size()) << "nothing but the likely plans";
+  EXPECT_EQ(r.trials.front().proposal.name, "auto");
+  EXPECT_TRUE(r.trials.front().complete);
+  EXPECT_TRUE(r.trials[r.best].complete);
+  EXPECT_LE(r.passes, options_.budget);
 }
 
 TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
@@ -256,6 +270,24 @@ TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
       test::error_of([&] { split_documents(model, some_documents(2, 1200), 1000, 8, 0, 1); });
   EXPECT_EQ(e.kind(), ErrorKind::usage);
   EXPECT_NE(std::string(e.what()).find("not enough text"), std::string::npos);
+}
+
+TEST(Split, HalvesAreDisjointAndEveryTextBeginsWithAnotherDocument) {
+  const std::vector<eval::Document> documents = some_documents(6, 300);
+  const Split split = split_halves(documents, 2, 9, 1);
+  ASSERT_EQ(split.search.size(), 2u);
+  ASSERT_EQ(split.held_out.size(), 3u) << "as many as documents in a half";
+  const auto holds = [&](const eval::Document& text, std::size_t i) {
+    return text.text.find(documents[i].text) != std::string::npos;
+  };
+  for (std::size_t i = 0; i < documents.size(); ++i) {
+    const bool searched = holds(split.search[0], i);
+    for (const eval::Document& text : split.search) EXPECT_EQ(holds(text, i), searched);
+    for (const eval::Document& text : split.held_out) EXPECT_NE(holds(text, i), searched);
+  }
+  EXPECT_NE(split.search[0].id, split.search[1].id);
+  EXPECT_NE(split.search[0].text.substr(0, 200), split.search[1].text.substr(0, 200));
+  EXPECT_NE(split_halves(documents, 2, 2, 2).search[0].id, split.search[0].id);
 }
 
 }  // namespace

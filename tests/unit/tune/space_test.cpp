@@ -102,7 +102,7 @@ TEST(Space, WithANearPartSearchesItsLengthToo) {
   EXPECT_NE(moved.name.find("near 128"), std::string::npos) << moved.name;
 
   // A middle at the first pair is nearly interpolation.
-  point = {1, 0, 1, 0, kFarHeadroom, 1.19, 0.25};
+  point = {1, 0, 1, 0, kFarHeadroom, 1.19, 0, 0.25};
   const Proposal nearly = proposal_at(space, point, "start");
   const Plan& plan = nearly.ladder.rungs().back().plan;
   const double scale = plan.extension().scale;
@@ -159,39 +159,41 @@ TEST(Space, PlanFileTransfersToAnotherModel) {
   EXPECT_NEAR(moved.headroom(), 1.2, 1e-9);
   EXPECT_NEAR(moved.ladder.rungs().back().plan.extension().scale, 4.8, 1e-9);
 
-  const Proposal knots = with_knots(space, p, {0.2, 0, 0, 0});
-  EXPECT_THROW(from_plan(make_space(tiny(), 8192, Growth::elastic), knots.ladder), Error);
-  EXPECT_THROW(from_plan(make_space(other, 32768, Growth::none), knots.ladder), Error);
+  Extension list{.method = "custom", .scale = 8};
+  list.parameters.factors.assign(64, 8);
+  const Ladder factors = make_ladder(make_plan(tiny(), list), 8192);
+  EXPECT_THROW(from_plan(make_space(tiny(), 8192, Growth::elastic), factors), Error);
+  EXPECT_THROW(from_plan(make_space(other, 32768, Growth::none), factors), Error);
 }
 
 TEST(Space, LadderKeepsStepAndHeadroom) {
   const Space space = make_space(tiny(), 8192, Growth::elastic);
-  const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3}, "start");
+  const Proposal p = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3, 0.5}, "start");
   const Proposal again = from_plan(space, p.ladder);
   EXPECT_EQ(again.numbers, p.numbers);
   EXPECT_EQ(again.ladder.rung_step(), 1.3);
+  EXPECT_EQ(again.ladder.sharpen(), 0.5);
+  const Proposal blunt = proposal_at(space, {0.3, 9, 38, 0.06, 1.2, 1.3, 0}, "start");
+  EXPECT_NE(blunt.numbers, p.numbers) << "another plan, which is measured too";
 }
 
-TEST(Knots, StayMonotoneAndKeepTheEnds) {
-  const Space space = make_space(tiny(), 8192, Growth::none);
-  const Proposal base = proposal_at(space, {0.3, 9, 38, 0.06, 1.2}, "start");
-  const Plan& plan = base.ladder.rungs().front().plan;
-  const Proposal same = with_knots(space, base, {0, 0, 0, 0});
-  const Proposal bent = with_knots(space, base, {1, -1, 0.5, -0.2});
-  const Plan& a = same.ladder.rungs().front().plan;
-  const Plan& b = bent.ladder.rungs().front().plan;
-  EXPECT_NEAR(b.attention_scale(), plan.attention_scale(), 1e-12);
-  bool different = false;
-  for (std::size_t i = 0; i < plan.factor().size(); ++i) {
-    EXPECT_NEAR(a.factor()[i], plan.factor()[i], 1e-9 * plan.factor()[i]);
-    if (i > 0) {
-      EXPECT_GE(b.factor()[i], b.factor()[i - 1] * (1 - 1e-12));
+TEST(Space, LikelyPlansHaveANotationThatMakesThemAgain) {
+  for (const std::int64_t window : {1024, 32768}) {
+    Geometry g = tiny();
+    g.train_length = window;
+    const Space space = make_space(g, 4 * window, Growth::far);
+    const auto all = likely(space);
+    EXPECT_GE(all.size(), 5u);
+    EXPECT_LE(all.size(), 8u);
+    EXPECT_EQ(all.front().name, "auto");
+    bool sharpened = false;
+    for (const Proposal& p : all) {
+      EXPECT_EQ(ladder_digest(make_ladder(g, parse_method(p.notation), 4 * window)), p.plan)
+          << p.notation;
+      sharpened |= p.ladder.sharpen() > 0;
     }
-    different |= std::abs(b.factor()[i] - plan.factor()[i]) > 0.01;
+    EXPECT_TRUE(sharpened);
   }
-  EXPECT_TRUE(different);
-  EXPECT_EQ(b.factor().front(), 1);
-  EXPECT_NEAR(b.factor().back(), plan.factor().back(), 1e-9 * plan.factor().back());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything of docs/vllm.md on a GPU machine, in about six minutes; all.log is the summary:
+# Everything of docs/guide/export.md on a GPU machine, in about six minutes; all.log is the summary:
 #   BUNDLE=... WORK=... MRROPE=.../bin/mrrope PYTHON=.../python all.sh
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -26,7 +26,7 @@ timeout 120 "$scripts/install.sh" || exit 1
   "$serve" start 1b-f32 "$models/1b-v5" 8105 "${float32[@]}"
   "$serve" start 1b-f16 "$models/1b-v5" 8106 --dtype float16
 }
-# docs/vllm.md says where the tolerances come from. The last is expected to fail: vLLM changes the pairing of
+# docs/guide/export.md says where the tolerances come from. The last is expected to fail: vLLM changes the pairing of
 # GLM where longrope does not look.
 check tiny-f32 8101 tiny 0.02 0.001
 check tiny-f16 8102 tiny 0.3 0.03

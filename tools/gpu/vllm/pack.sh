@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# pack.sh BUNDLE TINY TEXT: what a GPU machine without a network needs to try vLLM (docs/vllm.md), in pieces
+# pack.sh BUNDLE TINY TEXT: what a GPU machine without a network needs to try vLLM (docs/guide/export.md), in pieces
 # of 48 MiB. TINY: MrRoPE Tiny as a Hugging Face folder in float16. TEXT: a text of at least 16383 of its
 # tokens. Needs ./run build with score_tokens, uv, and MRROPE_PYTHON with torch, transformers 5 and gguf. The
 # random model of 1 B takes the engine half an hour on two cores.

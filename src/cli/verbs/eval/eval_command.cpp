@@ -30,23 +30,12 @@ struct SampleFlags {
   std::uint64_t seed = 1;
 };
 
-// --form, --without, --prompts, --show-prompt. more: forms of this task alone.
-void add_sample_flags(CLI::App& task, SampleFlags& flags,
-                      const std::vector<std::string>& more = {}) {
-  std::vector<std::string> forms = {"auto", "chat", "completion"};
-  forms.insert(forms.end(), more.begin(), more.end());
-  add_default(task, "--form", flags.form, "FORM",
-              cat("chat (with the model's template), completion, or auto: chat if it has one",
-                  more.empty() ? "" : "; letters: compare the logits of four letters"))
-      ->check(CLI::IsMember(forms))
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add_value(task, "--without", flags.without, "PART,...",
-            "Leave out: bos (the first token), prefix (the beginning of the answer)")
-      ->check(CLI::IsMember({"bos", "prefix"}));
-  add_value(task, "--prompts", flags.prompts, "FILE",
-            "JSON file with prompts that replace built-in ones");
-  task.add_flag("--show-prompt", flags.show_prompt,
-                "Print the final prompt of the first sample of each task, and stop");
+// --form, --without, --prompts, --show-prompt.
+void add_sample_flags(CLI::App& task, SampleFlags& flags) {
+  add(task, "--form", flags.form)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  add(task, "--without", flags.without);
+  add(task, "--prompts", flags.prompts);
+  add(task, "--show-prompt", flags.show_prompt);
 }
 
 eval::FrameOptions frame_options(const SampleFlags& flags) {
@@ -170,26 +159,15 @@ void add_eval_ruler(CLI::App& eval) {
   const auto [verb, flags] =
       add_verb<RulerFlags>(eval, "ruler", "RULER: 13 tasks of retrieval and tracking", run_ruler);
   add_eval_subject(verb, flags.sample.eval);
-  add_value(verb, "--tasks", flags.options.tasks, "NAME,...",
-            "Only these tasks; niah and qa select all tasks of that kind");
-  add_count(verb, "--samples", flags.options.samples, 1,
-            "Samples per task and length; RULER uses 500");
-  add_default(verb, "--questions", flags.options.questions, "N",
-              "niah_multikey: keys asked for in each text, which is read once; RULER asks one")
+  add(verb, "--tasks", flags.options.tasks);
+  add(verb, "--samples", flags.options.samples);
+  add(verb, "--questions", flags.options.questions)
       ->check(CLI::Range(std::size_t(1), eval::kMaxRulerQuestions));
-  add_default(verb, "--seed", flags.sample.seed, "N", "Seed of the built-in samples");
-  add_value(verb, "--data", flags.data, "DIR",
-            "Samples made by RULER's own scripts: DIR/LENGTH/TASK/validation.jsonl");
-  add_value(
-      verb, "--qa", flags.qa, "FILE",
-      "SQuAD's dev-v2.0.json for qa_1, or hotpot_dev_distractor_v1.json for qa_2; repeatable");
+  add(verb, "--seed", flags.sample.seed);
+  add(verb, "--data", flags.data);
+  add(verb, "--qa", flags.qa);
   add_sample_flags(verb, flags.sample);
-  add_eval_output(
-      verb, flags.sample.eval,
-      "  mrrope eval ruler model.gguf --method none,yarn,pro --lengths 4k,8k,16k -o run3\n"
-      "  mrrope eval ruler model.gguf --lengths 8k --tasks niah_single_1,vt --show-prompt\n"
-      "  mrrope eval ruler model.gguf --lengths 4k,8k --data ruler-data --samples 500 -o run4\n"
-      "  mrrope eval ruler --endpoint http://127.0.0.1:8080/v1 --ctx 8k --parallel 32 -o run5\n");
+  add_eval_output(verb, flags.sample.eval);
 }
 
 // ---- infinitebench: retrieval, code, mathematics and dialogue at about 100K tokens.
@@ -253,26 +231,14 @@ void add_eval_infinitebench(CLI::App& eval) {
       eval, "infinitebench", "InfiniteBench: official files, or four generated tasks",
       run_infinitebench);
   add_eval_subject(verb, flags.sample.eval);
-  add_value(verb, "--data", flags.data, "DIR",
-            "Folder of the official TASK.jsonl files; without it four tasks are generated");
-  add_value(verb, "--tasks", flags.options.tasks, "NAME,...",
-            "passkey, number_string, kv_retrieval, code_debug, math_find, "
-            "longdialogue_qa_eng (these six by default), code_run, math_calc, "
-            "longbook_choice_eng, longbook_qa_eng, longbook_qa_chn, longbook_sum_eng");
-  add_count(verb, "--samples", flags.options.samples, 1, "Samples per task, chosen at random");
-  add_default(verb, "--seed", flags.sample.seed, "N",
-              "Seed of the random choice, or of the generator");
-  add_value(verb, "--min-tokens", flags.min_tokens, "N,...",
-            "Skip prompts with fewer tokens, e.g. 100000; TASK=N for one task");
-  add_value(verb, "--max-tokens", flags.max_tokens, "N",
-            "Skip prompts with more tokens; without it they are cut in the middle to fit");
+  add(verb, "--data", flags.data);
+  add(verb, "--tasks", flags.options.tasks);
+  add(verb, "--samples", flags.options.samples);
+  add(verb, "--seed", flags.sample.seed);
+  add(verb, "--min-tokens", flags.min_tokens);
+  add(verb, "--max-tokens", flags.max_tokens);
   add_sample_flags(verb, flags.sample);
-  add_eval_output(
-      verb, flags.sample.eval,
-      "  mrrope eval infinitebench model.gguf --method yarn,pro --ctx 128k --data InfiniteBench "
-      "\\\n"
-      "    --min-tokens 100000 --samples 100 -o run5\n"
-      "  mrrope eval infinitebench model.gguf --method none,pro --lengths 8k,16k --samples 20\n");
+  add_eval_output(verb, flags.sample.eval);
 }
 
 // ---- longbench-v2: questions with four choices about long documents.
@@ -307,24 +273,13 @@ void add_eval_longbench(CLI::App& eval) {
   const auto [verb, flags] = add_verb<LongbenchFlags>(
       eval, "longbench-v2", "LongBench-v2: multiple choice about long documents", run_longbench);
   add_eval_subject(verb, flags.sample.eval);
-  add_value(verb, "--data", flags.data, "FILE",
-            "data.json of LongBench-v2, or one item per line (.jsonl)")
-      ->required();
-  add_value(verb, "--max-tokens", flags.max_tokens, "N",
-            "Longest item, including the answer; default --ctx");
-  add_default(verb, "--longer", flags.longer, "HOW",
-              "What to do with longer items: drop, or truncate in the middle")
-      ->check(CLI::IsMember({"drop", "truncate"}));
-  add_count(verb, "--samples", flags.options.samples, 0,
-            "Number of items, chosen at random; 0: all");
-  add_default(verb, "--seed", flags.sample.seed, "N", "Seed of the random choice");
-  add_sample_flags(verb, flags.sample, {"letters"});
-  add_eval_output(
-      verb, flags.sample.eval,
-      "  mrrope eval longbench-v2 model.gguf --method yarn,pro --ctx 128k --data data.json \\\n"
-      "    --form letters -o run6\n"
-      "  mrrope eval longbench-v2 model.gguf --method pro --ctx 128k --data data.json \\\n"
-      "    --max-tokens 120128 --longer truncate -o run7\n");
+  add(verb, "--data", flags.data)->required();
+  add(verb, "--max-tokens", flags.max_tokens);
+  add(verb, "--longer", flags.longer);
+  add(verb, "--samples", flags.options.samples);
+  add(verb, "--seed", flags.sample.seed);
+  add_sample_flags(verb, flags.sample);
+  add_eval_output(verb, flags.sample.eval);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "cli/args/presets.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -69,7 +68,7 @@ void run_ppl(const PplFlags& flags) {
   const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
   if (std::none_of(job.methods.begin(), job.methods.end(),
                    [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
-    note("no verdict will be given: it compares with the untouched model; add none to --method");
+    note("no verdict will be given: it compares with the unmodified model; add none to --method");
   }
   note_precision(job.model, job.engine);
   job.places.reads = flags.text;
@@ -206,25 +205,14 @@ void add_eval_ppl(CLI::App& eval) {
   const auto [verb, flags] =
       add_verb<PplFlags>(eval, "ppl", "Perplexity at every length, one pass per document", run_ppl);
   add_eval_subject(verb, flags.eval);
-  add_value(verb, "--text", flags.text, "FILE",
-            "Texts: plain, .jsonl, also .gz .xz .zst, or folders");
-  add_default(verb, "--field", flags.documents.field, "NAME",
-              "Field of a .jsonl line that holds the text");
-  add_count(verb, "--documents", flags.documents.samples, 0,
-            "Number of documents, among those that reach the longest length; 0: all documents");
-  add_value(verb, "--min-tokens", flags.min_tokens, "N",
-            "Only documents with at least this many tokens, e.g. 128k");
-  add_default(verb, "--select", flags.select, "HOW", "Which of them to use: first or random")
-      ->check(CLI::IsMember({"first", "random"}));
-  add_default(verb, "--seed", flags.documents.seed, "N", "Seed of the random choice");
-  add_count(verb, "--kl-positions", flags.kl_positions, 0,
-            "Positions per document at which the KL divergence from none is measured");
-  add_eval_output(
-      verb, flags.eval,
-      "  mrrope eval ppl model.gguf --method none,yarn,pro,auto --ctx 8k --text docs/ -o run1\n"
-      "  mrrope eval ppl model.gguf --ctx 8k --method 'pro(low=5..15,high=30..45/5)' -o map\n"
-      "  mrrope eval ppl model.gguf --plan tuned.json --lengths 4k,16k,32k --text a.jsonl.xz\n",
-      Runs::local_only);
+  add(verb, "--text", flags.text);
+  add(verb, "--field", flags.documents.field);
+  add(verb, "--documents", flags.documents.samples);
+  add(verb, "--min-tokens", flags.min_tokens);
+  add(verb, "--select", flags.select);
+  add(verb, "--seed", flags.documents.seed);
+  add(verb, "--kl-positions", flags.kl_positions);
+  add_eval_output(verb, flags.eval, Runs::local_only);
   // An endpoint is refused with the reason, so the help does not offer one.
   for (const char* flag : {"--endpoint", "--api", "--parallel", "--timeout", "--vocab"}) {
     verb.add_option_function<std::string>(flag,
@@ -237,40 +225,19 @@ void add_eval_needle(CLI::App& eval) {
   const auto [verb, flags] = add_verb<NeedleFlags>(
       eval, "needle", "Needle in a haystack, by length and depth", run_needle_command);
   add_eval_subject(verb, flags.eval);
-  add_value(verb, "--depths", flags.depths, "P,...",
-            "Depths in the haystack, in percent; default 0,10,...,100");
-  add_value(verb, "--text", flags.haystack, "FILE",
-            "Texts: plain or .jsonl, also as .gz .xz .zst, or folders; short ones are joined");
-  add_default(verb, "--field", flags.documents.field, "NAME",
-              "Field of a .jsonl line that holds the text");
-  add_value(verb, "--form", flags.form, "FORM",
-            "planted, completion, chat or kamradt (one sentence in essays, scored by recall, as in "
-            "the paper); default: chat if the model has a template")
+  add(verb, "--depths", flags.depths);
+  add(verb, "--text", flags.haystack);
+  add(verb, "--field", flags.documents.field);
+  add(verb, "--form", flags.form)
       ->check(CLI::IsMember({"planted", "completion", "chat", eval::kKamradt}));
-  add_value(verb, "--needle", flags.needle, "TEXT",
-            "A sentence to hide; {word} and {number} are drawn");
-  add_value(verb, "--question", flags.question, "TEXT", "The question that asks for the needle");
-  add_value(verb, "--answer", flags.answer, "TEXT",
-            "The expected answer: scored by the share of its words that are found, and by whether "
-            "it is contained exactly");
-  add_value(verb, "-n,--predict", flags.answer_tokens, "N",
-            "Maximum tokens of an answer; default 16, for chat and kamradt 50")
-      ->check(CLI::Range(1, kMostCounted));
-  add_count(verb, "--samples", flags.samples, 1,
-            "Needles per length and depth; texts per length with --questions");
-  add_default(verb, "--questions", flags.questions, "N",
-              "Needles in each text, spread over it and asked for one after the other; the text is "
-              "read once, and errors are over texts")
-      ->check(CLI::Range(std::size_t(1), eval::kMaxNeedles));
-  add_default(verb, "--seed", flags.seed, "N", "Seed of the words and numbers");
-  add_eval_output(
-      verb, flags.eval,
-      "  mrrope eval needle model.gguf --method none,yarn,pro --ctx 8k --text docs/ -o run2\n"
-      "  mrrope eval needle model.gguf --lengths 4k,8k --depths 0,50,100 --samples 20 \\\n"
-      "    --text a.txt --needle 'The key lies under the blue stone.' \\\n"
-      "    --question 'Where is the key?' --answer 'under the blue stone'\n"
-      "  mrrope eval needle model.gguf --form kamradt --method yarn,pro --ctx 128k --text essays/\n"
-      "  mrrope eval needle --endpoint http://127.0.0.1:8080/v1 --ctx 8k -o run3\n");
+  add(verb, "--needle", flags.needle);
+  add(verb, "--question", flags.question);
+  add(verb, "--answer", flags.answer);
+  add(verb, "-n,--predict", flags.answer_tokens)->check(CLI::Range(1, kMostCounted));
+  add(verb, "--samples", flags.samples);
+  add(verb, "--questions", flags.questions)->check(CLI::Range(std::size_t(1), eval::kMaxNeedles));
+  add(verb, "--seed", flags.seed);
+  add_eval_output(verb, flags.eval);
 }
 
 }  // namespace mrrope::cli

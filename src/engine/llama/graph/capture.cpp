@@ -13,7 +13,6 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/tokenize.h"
 #include "formats/facts.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 
@@ -45,11 +44,9 @@ std::vector<int> rotating_layers(const std::vector<Rotation>& rotations) {
 // The wanted ones; none wanted: four, evenly spread. Throws Error: unsupported (there are none),
 // usage (a layer that is not there).
 std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> wanted) {
-  if (there.empty()) {
-    throw Error(ErrorKind::unsupported,
-                "no layer of this model rotates a query and a key under a name that is known",
-                "the other figures need no captured queries: mrrope theory bound MODEL");
-  }
+  throw_if(there.empty(), ErrorKind::unsupported,
+           "no layer of this model rotates a query and a key under a name that is known",
+           "the other figures need no captured queries: mrrope theory bound MODEL");
   if (wanted.empty()) {
     const std::size_t count = std::min<std::size_t>(4, there.size());
     for (std::size_t i = 0; i < count; ++i) {
@@ -67,10 +64,9 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
 // Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
 OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
                          std::string_view text, std::int64_t tokens, std::vector<int> layers) {
-  if (model.format != "gguf") {
-    throw Error(ErrorKind::unsupported, cat(model.path.string(), " is not a GGUF file"),
-                "give a GGUF file: the figure runs the model");
-  }
+  throw_if(model.format != "gguf", ErrorKind::unsupported,
+           cat(model.path.string(), " is not a GGUF file"),
+           "give a GGUF file: the figure runs the model");
   OpenedModel out{
       model, load_model(model.files, options.gpu_layers), context_params(options, tokens), {}, {},
       {}};
@@ -126,10 +122,8 @@ struct Watch {
 
   void keep(const ggml_tensor* vectors) noexcept {
     try {
-      if (vectors->type != GGML_TYPE_F32) {
-        throw Error(ErrorKind::unsupported,
-                    cat("queries are kept as ", ggml_type_name(vectors->type), " in this graph"));
-      }
+      throw_if(vectors->type != GGML_TYPE_F32, ErrorKind::unsupported,
+               cat("queries are kept as ", ggml_type_name(vectors->type), " in this graph"));
       see(next - 1, vectors);
     } catch (const std::exception& e) {
       if (failure.empty()) failure = e.what();
@@ -153,11 +147,8 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
   std::vector<Token> tokens = tokens_of(vocab, file, text, false);
   if (const auto bos = bos_of(vocab)) tokens.insert(tokens.begin(), *bos);
   const auto count = std::int64_t(tokens.size());
-  if (count < wanted) {
-    throw Error(ErrorKind::usage,
-                cat("the text has ", count, " tokens, and --length asks for ", wanted),
-                "give a longer --text, or a smaller --length");
-  }
+  refuse_if(count < wanted, cat("the text has ", count, " tokens, and --length asks for ", wanted),
+            "give a longer --text, or a smaller --length");
   tokens.resize(std::size_t(wanted));
   return tokens;
 }
@@ -172,10 +163,8 @@ Operand operand_of(const std::string& name) {
 
 Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
                           std::int64_t tokens, std::vector<int> layers) {
-  if (tokens < 2 || tokens > 65536) {
-    throw Error(ErrorKind::usage, cat(tokens, " tokens cannot be captured at once"),
-                "give --length from 2 to 65536");
-  }
+  refuse_if(tokens < 2 || tokens > 65536, cat(tokens, " tokens cannot be captured at once"),
+            "give --length from 2 to 65536");
   options.ubatch = int(tokens);
   OpenedModel opened = open_to_read(model, options, true, text, tokens, std::move(layers));
   std::map<int, CapturedLayer> captured;
@@ -219,18 +208,15 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
                        content.row >= model.geometry.rotary_dim &&
                        content.queries.size() == size * std::size_t(content.heads) &&
                        content.keys.size() == size * std::size_t(content.kv_heads);
-    if (!whole) {
-      throw Error(ErrorKind::unsupported,
-                  cat("layer ", layer, " has ", content.heads, " query and ", content.kv_heads,
-                      " key heads of ", content.row, " numbers in the graph: not what is expected"),
-                  "choose other --layers");
-    }
+    throw_if(!whole, ErrorKind::unsupported,
+             cat("layer ", layer, " has ", content.heads, " query and ", content.kv_heads,
+                 " key heads of ", content.row, " numbers in the graph: not what is expected"),
+             "choose other --layers");
     capture.layers.push_back(std::move(content));
   }
-  if (capture.layers.size() != opened.layers.size()) {
-    throw Error(ErrorKind::failed, cat("only ", capture.layers.size(), " of ", opened.layers.size(),
-                                       " layers were seen in the graph"));
-  }
+  throw_if(capture.layers.size() != opened.layers.size(), ErrorKind::failed,
+           cat("only ", capture.layers.size(), " of ", opened.layers.size(),
+               " layers were seen in the graph"));
   return capture;
 }
 
@@ -246,12 +232,10 @@ PairReader::PairReader(const Model& model, const LocalOptions& given, std::strin
   for (const int layer : loaded.layers) {
     const Rotation& q = loaded.rotations[rotation_of(loaded.rotations, layer, true)];
     const Rotation& k = loaded.rotations[rotation_of(loaded.rotations, layer, false)];
-    if (q.row != k.row || k.heads < 1 || q.heads % k.heads != 0) {
-      throw Error(ErrorKind::unsupported,
-                  cat("layer ", layer, " has ", q.heads, " queries of ", q.row, " numbers and ",
-                      k.heads, " keys of ", k.row, " in the graph: not what is expected"),
-                  "choose other --layers");
-    }
+    throw_if(q.row != k.row || k.heads < 1 || q.heads % k.heads != 0, ErrorKind::unsupported,
+             cat("layer ", layer, " has ", q.heads, " queries of ", q.row, " numbers and ", k.heads,
+                 " keys of ", k.row, " in the graph: not what is expected"),
+             "choose other --layers");
     layers_.push_back({layer, q.heads});
   }
 }

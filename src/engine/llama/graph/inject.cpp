@@ -8,7 +8,6 @@
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "mrrope/error.h"
 
 namespace mrrope::engine {
 

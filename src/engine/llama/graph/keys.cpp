@@ -14,7 +14,6 @@
 
 #include "base/text.h"
 #include "engine/llama/graph/inject.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary.h"
 #ifdef MRROPE_ENGINE_CUDA
 #include "mrrope/rotary_cuda.h"
@@ -201,9 +200,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
 #endif
     if (device != nullptr) site.backend.reset(ggml_backend_dev_init(device, nullptr));
     const char* name = device != nullptr ? ggml_backend_dev_name(device) : "an unknown device";
-    if (!site.backend) {
-      throw Error(ErrorKind::unsupported, cat("cached keys cannot be turned on ", name));
-    }
+    throw_if(!site.backend, ErrorKind::unsupported, cat("cached keys cannot be turned on ", name));
     auto* set_threads =
         reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
             ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
@@ -417,16 +414,13 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
   const Graph g = build(site, cells.size(), turns);
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
     ggml_tensor* cache = caches_[site.caches[n]].tensor;
-    if (ggml_backend_tensor_alloc(cache->buffer, g.parts[n].keys, cache->data) !=
-        GGML_STATUS_SUCCESS) {
-      throw Error(ErrorKind::failed, "a cache of keys cannot be turned where it is");
-    }
+    throw_if(ggml_backend_tensor_alloc(cache->buffer, g.parts[n].keys, cache->data) !=
+                 GGML_STATUS_SUCCESS,
+             ErrorKind::failed, "a cache of keys cannot be turned where it is");
   }
-  if (!ggml_gallocr_alloc_graph(site.allocator.get(), g.graph)) {
-    throw Error(ErrorKind::out_of_memory,
-                cat("no room to turn ", cells.size(), " cached keys from one plan to the next"),
-                "give a smaller --ctx, or a plan that does not grow");
-  }
+  throw_if(!ggml_gallocr_alloc_graph(site.allocator.get(), g.graph), ErrorKind::out_of_memory,
+           cat("no room to turn ", cells.size(), " cached keys from one plan to the next"),
+           "give a smaller --ctx, or a plan that does not grow");
   ggml_backend_tensor_set(g.rows, cells.data(), 0, cells.size_bytes());
   if (g.ones != nullptr) {
     const std::vector<std::int32_t> ones(cells.size(), 1);
@@ -452,9 +446,8 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
       ggml_backend_tensor_set(part.mix, caches_[index].mix.data(), 0, ggml_nbytes(part.mix));
     }
   }
-  if (ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS) {
-    throw Error(ErrorKind::failed, "the device failed to turn cached keys");
-  }
+  throw_if(ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS,
+           ErrorKind::failed, "the device failed to turn cached keys");
 }
 
 namespace {

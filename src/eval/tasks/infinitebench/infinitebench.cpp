@@ -7,10 +7,8 @@
 
 #include "base/files/source.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "eval/text/documents.h"
 #include "eval/text/word_list.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -308,24 +306,19 @@ std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool gene
 
 SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
                                const InfiniteOptions& options, std::vector<std::string>& notes) {
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    throw Error(ErrorKind::failed, cat(folder.string(), " is not a folder"),
-                "give --data the folder that holds passkey.jsonl and the others");
-  }
+  throw_if(!folder_exists(folder), ErrorKind::failed, cat(folder.string(), " is not a folder"),
+           "give --data the folder that holds passkey.jsonl and the others");
   SampleSuite suite{"infinitebench", &infinitebench_rules()};
   ordered_json files = ordered_json::array();
   for (const InfiniteTask& task : chosen_tasks(options, false)) {
     const fs::path file = folder / (task.name + ".jsonl");
-    if (!fs::is_regular_file(file, error)) {
-      throw Error(ErrorKind::failed, cat(folder.string(), " has no ", task.name, ".jsonl"),
-                  "put it there, or choose other --tasks");
-    }
-    if (options.length - task.answer_tokens < 64) {
-      refuse(cat(task.name, " asks for ", task.answer_tokens, " tokens of answer, and ",
-                 options.length, " leave no room for a prompt"),
-             "give a longer --ctx, or leave it out with --tasks");
-    }
+    throw_if(!file_exists(file), ErrorKind::failed,
+             cat(folder.string(), " has no ", task.name, ".jsonl"),
+             "put it there, or choose other --tasks");
+    refuse_if(options.length - task.answer_tokens < 64,
+              cat(task.name, " asks for ", task.answer_tokens, " tokens of answer, and ",
+                  options.length, " leave no room for a prompt"),
+              "give a longer --ctx, or leave it out with --tasks");
     std::vector<Draft> drafts;
     std::set<std::string> ids;
     std::size_t empty = 0;

@@ -46,7 +46,7 @@ SampleSuite make_infinitebench(const PromptFrame& frame, TokenCounter& counter,
 std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool generated);
 
 // Scores: official, that of InfiniteBench's compute_scores.py, and lenient, the same without its
-// known mistakes (docs/benchmarks.md). A record's `answer` is the data's own, in any of its
+// known mistakes (docs/guide/evaluate.md). A record's `answer` is the data's own, in any of its
 // revisions, with the option's letter after it for the two tasks with options.
 const SampleRules& infinitebench_rules();
 

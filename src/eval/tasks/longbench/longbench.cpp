@@ -9,7 +9,6 @@
 #include "eval/score/answer_text.h"
 #include "eval/text/documents.h"
 #include "eval/text/word_list.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -83,11 +82,9 @@ std::vector<std::vector<Token>> letter_tokens(const Tokenizer& model) {
     const std::vector<Token> spaced = model.tokenize(cat(" ", letter), false, false);
     if (bare.size() == 1) spellings.push_back(bare[0]);
     if (spaced.size() == 1 && spaced != bare) spellings.push_back(spaced[0]);
-    if (spellings.empty()) {
-      throw Error(ErrorKind::unsupported,
-                  cat("the letter ", letter, " is not a single token of this model"),
-                  "give --form auto");
-    }
+    throw_if(spellings.empty(), ErrorKind::unsupported,
+             cat("the letter ", letter, " is not a single token of this model"),
+             "give --form auto");
     letters.push_back(std::move(spellings));
   }
   return letters;
@@ -113,11 +110,10 @@ SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
   const bool letters = options.mode == "letters";
   const int answer_tokens = letters ? 1 : kAnswerTokens;
   const std::int64_t room = options.length - answer_tokens;
-  if (room < 1) {
-    refuse(cat(options.length, " tokens leave no room for a prompt: an answer takes up to ",
-               answer_tokens),
-           "give a longer --ctx");
-  }
+  refuse_if(room < 1,
+            cat(options.length, " tokens leave no room for a prompt: an answer takes up to ",
+                answer_tokens),
+            "give a longer --ctx");
   const Prompt prompt = options.prompts.at("longbench-v2/" + options.mode);
   std::vector<Draft> drafts;
   std::set<std::string> ids;
@@ -141,10 +137,9 @@ SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
     notes.push_back(cat(dropped, " of ", ids.size(), " items take more than ", room,
                         " tokens and are dropped; --longer truncate keeps them"));
   }
-  if (drafts.empty()) {
-    refuse(cat("no item of ", ids.size(), " fits into ", options.length, " tokens"),
-           "give a longer --ctx, or --longer truncate");
-  }
+  refuse_if(drafts.empty(),
+            cat("no item of ", ids.size(), " fits into ", options.length, " tokens"),
+            "give a longer --ctx, or --longer truncate");
   SampleSet set{.task = "longbench-v2",
                 .length = options.length,
                 .scorer = letters ? kLetter : kReply,

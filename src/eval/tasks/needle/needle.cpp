@@ -448,7 +448,8 @@ class Needles {
     table_.remarks = together_ ? questions_remark(depths_.size()) : "";
     table_.remarks += tie_remark(tied_, answers_);
     if (unsnapped_ > 0) {
-      table_.remarks += cat(unsnapped_, " needles were inserted mid-sentence.\n");
+      table_.remarks += cat(unsnapped_, unsnapped_ == 1 ? " needle was" : " needles were",
+                            " inserted mid-sentence.\n");
     }
     table_.remarks += sharing_remark(tokens_, naive_tokens_);
   }

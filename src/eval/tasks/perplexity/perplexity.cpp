@@ -11,8 +11,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -499,7 +497,7 @@ Verdict judge(const ResultTable& table, const MethodRow& method, bool failed) {
   const MethodRow* base = baseline(table);
   if (base == nullptr) {
     verdict.reason =
-        "the untouched model was not measured (add none to --method, or a method that grows, such "
+        "the unmodified model was not measured (add none to --method, or a method that grows, such "
         "as auto)";
     return verdict;
   }
@@ -550,7 +548,7 @@ Verdict judge(const ResultTable& table, const MethodRow& method, bool failed) {
       verdict.reason.clear();
     } else {
       verdict.reason = cat(band_text(table, i), " are ", percent(level),
-                           " above the untouched model at ", length_text(reference));
+                           " above the unmodified model at ", length_text(reference));
     }
   }
   verdict.to_the_end = verdict.good_to == table.lengths.back();
@@ -568,8 +566,8 @@ Task perplexity_task() {
       {kPerplexityBand, "Bands: only the tokens between one length and the next", "perplexity",
        "A mean over all tokens hides a collapse at the end; a band does not.", false, true},
       {"perplexity_last_half", "The last half of N tokens", "perplexity", "", false, true, false},
-      {kDivergence, "Divergence from the untouched model", "KL divergence, nats",
-       "Inside the window, where the untouched model is the reference.", false, true, false}};
+      {kDivergence, "Divergence from the unmodified model", "KL divergence, nats",
+       "Inside the window, where the unmodified model is the reference.", false, true, false}};
   return {kPerplexity, "Perplexity against length", std::move(metrics), perplexity_places,
           perplexity_results};
 }

@@ -8,10 +8,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "eval/score/answer_text.h"
 #include "eval/text/documents.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
 
@@ -23,9 +21,8 @@ namespace {
 void check(const RulerOptions& options) {
   constexpr std::int64_t kMaxTokens = 1 << 20;
   const std::int64_t longest = *std::max_element(options.lengths.begin(), options.lengths.end());
-  if (longest > kMaxTokens) {
-    refuse(cat("RULER does not go to ", longest, " tokens"), "give lengths up to 1m");
-  }
+  refuse_if(longest > kMaxTokens, cat("RULER does not go to ", longest, " tokens"),
+            "give lengths up to 1m");
 }
 
 SampleSet set_of(const RulerTask& task, std::int64_t length, std::size_t count) {
@@ -48,8 +45,7 @@ fs::path data_file(const fs::path& folder, const std::string& task, std::int64_t
   if (only_length) places.insert(places.end(), {folder, folder / "data"});
   for (const fs::path& place : places) {
     for (const fs::path& file : {place / task / "validation.jsonl", place / (task + ".jsonl")}) {
-      std::error_code error;
-      if (fs::is_regular_file(file, error)) return file;
+      if (file_exists(file)) return file;
     }
   }
   return {};
@@ -208,11 +204,10 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
   if (options.questions > 1) suite.settings["questions"] = options.questions;
   for (const std::int64_t length : sorted_lengths(options.lengths)) {
     for (const RulerTask& task : chosen_tasks(options)) {
-      if (options.questions > 1 && !task.multikey()) {
-        refuse(cat("--questions ", options.questions, " is for tasks where one of several ",
-                   "keys is asked for, not for ", task.name),
-               "give --tasks with some of niah_multikey_1, niah_multikey_2, niah_multikey_3");
-      }
+      refuse_if(options.questions > 1 && !task.multikey(),
+                cat("--questions ", options.questions, " is for tasks where one of several ",
+                    "keys is asked for, not for ", task.name),
+                "give --tasks with some of niah_multikey_1, niah_multikey_2, niah_multikey_3");
       suite.sets.push_back(fitted_set(set_of(task, length, options.samples * options.questions),
                                       options.seed, ruler_drafter(task, options, length, corpora),
                                       frame, counter));
@@ -224,14 +219,10 @@ SampleSuite make_ruler(const PromptFrame& frame, TokenCounter& counter,
 SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
                        const RulerOptions& options, std::vector<std::string>& notes) {
   check(options);
-  if (options.questions > 1) {
-    refuse("--questions is for the built-in samples, not for --data", "leave out one of them");
-  }
-  std::error_code error;
-  if (!fs::is_directory(folder, error)) {
-    throw Error(ErrorKind::failed, cat(folder.string(), " is not a folder"),
-                "give --data the folder that RULER's scripts wrote to");
-  }
+  refuse_if(options.questions > 1, "--questions is for the built-in samples, not for --data",
+            "leave out one of them");
+  throw_if(!folder_exists(folder), ErrorKind::failed, cat(folder.string(), " is not a folder"),
+           "give --data the folder that RULER's scripts wrote to");
   SampleSuite suite{"ruler", &ruler_rules()};
   ordered_json files = ordered_json::array();
   std::string missing;
@@ -269,20 +260,18 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
         // `index` of the files need not be unique.
         Sample sample{cat(i), frame.text(data.body, data.prefix), {}, data.expected};
         sample.prompt = frame.tokens(sample.text, true);
-        if (std::int64_t(sample.prompt.size()) >= length) {
-          refuse(cat("sample ", i, " of ", name, " takes ", sample.prompt.size(),
-                     " tokens and leaves no room for an answer within ", length),
-                 "make the data with this model's tokenizer and this length");
-        }
+        refuse_if(std::int64_t(sample.prompt.size()) >= length,
+                  cat("sample ", i, " of ", name, " takes ", sample.prompt.size(),
+                      " tokens and leaves no room for an answer within ", length),
+                  "make the data with this model's tokenizer and this length");
         return sample;
       };
       suite.sets.push_back(std::move(set));
     }
   }
-  if (suite.sets.empty()) {
-    throw Error(ErrorKind::failed, cat("no sample in ", folder.string(), ": looked for ", missing),
-                "the files are LENGTH/TASK/validation.jsonl or LENGTH/TASK.jsonl");
-  }
+  throw_if(suite.sets.empty(), ErrorKind::failed,
+           cat("no sample in ", folder.string(), ": looked for ", missing),
+           "the files are LENGTH/TASK/validation.jsonl or LENGTH/TASK.jsonl");
   if (!missing.empty()) notes.push_back(cat("not in ", folder.string(), ": ", missing));
   suite.settings = {{"source", "files given with --data"},
                     {"samples", options.samples},

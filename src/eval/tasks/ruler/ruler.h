@@ -2,7 +2,8 @@
 // RULER: thirteen tasks of retrieval, tracking, counting and answering, at any length. Parameters,
 // fitting, answer budgets and scoring are those of NVIDIA/RULER (c3f5e3b); words, prose and random
 // numbers are our own, so the built-in samples have the same distribution and not the same bytes.
-// docs/benchmarks.md says where they differ. Samples made by RULER's own scripts can be read too.
+// docs/guide/evaluate.md says where they differ. Samples made by RULER's own scripts can be read
+// too.
 #pragma once
 
 #include <cstdint>

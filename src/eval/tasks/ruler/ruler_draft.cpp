@@ -11,7 +11,6 @@
 #include <set>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "eval/tasks/ruler/ruler.h"
 #include "eval/text/documents.h"
 #include "eval/text/word_list.h"
@@ -515,11 +514,10 @@ Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, QaCorpora
   const bool single = task.name == "qa_1";
   std::shared_ptr<const QaCorpus>& corpus = corpora[task.name];
   if (!corpus) corpus = std::make_shared<const QaCorpus>(corpus_of(single, options));
-  if (options.samples > corpus->questions) {
-    refuse(cat(options.samples, " samples of ", task.name, ", but there are ", corpus->questions,
-               " questions"),
-           cat("give --samples ", corpus->questions));
-  }
+  refuse_if(options.samples > corpus->questions,
+            cat(options.samples, " samples of ", task.name, ", but there are ", corpus->questions,
+                " questions"),
+            cat("give --samples ", corpus->questions));
   Drafter drafter;
   drafter.min = single ? 1 : 10;
   drafter.draft = [corpus, prompt = options.prompts.at("ruler/qa"),

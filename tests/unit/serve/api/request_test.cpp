@@ -415,7 +415,7 @@ TEST(Request, LimitsTheNumberOfValues) {
 }
 
 TEST(FieldTable, IsWhatTheReferencePageLists) {
-  const Source page = Source::open(MRROPE_DOCS_DIR "/serve.md");
+  const Source page = Source::open(MRROPE_DOCS_DIR "/reference/server.md");
   EXPECT_NE(read_text(page, {}).find(embedded::serve_fields), std::string::npos);
 }
 

@@ -61,8 +61,9 @@ TEST_P(HybridScheduler, ResumingFromAPrefixEqualsAFreshStart) {
   EXPECT_EQ(Server(file.path()).ask(middle, 6).tokens, again.tokens);
 }
 
-// docs/serve.md: a cached prefix changes the shapes of the batches and with them the rounding. With
-// weights in F32 that is some 1e-6; quantized ones round activations to 8 bits, which magnifies it.
+// docs/guide/serve.md: a cached prefix changes the shapes of the batches and with them the
+// rounding. With weights in F32 that is some 1e-6; quantized ones round activations to 8 bits,
+// which magnifies it.
 TEST(CachedScheduler, CachedPrefixChangesOnlyTheRounding) {
   const RandomModel file(metadata_of("llama"), 7);
   Server server(file.path());
