@@ -140,4 +140,6 @@ def rung_reference(scored, rung, length):
     pathlib.Path(rung).write_text(json.dumps({**made, "length": int(length)}))
 
 
-{"plugin": plugin, "plain": plain, "broken": broken, "rung-reference": rung_reference, "glm": glm, "score-glm": score_glm, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])
+if __name__ == "__main__":
+    {"plugin": plugin, "plain": plain, "broken": broken, "rung-reference": rung_reference, "glm": glm,
+     "score-glm": score_glm, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])
