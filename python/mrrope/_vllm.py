@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vLLM's plugin for `rope_type: mrrope`: static plans where its longrope cannot run them.
+"""vLLM's plugin for `rope_type: mrrope`: static plans where its longrope cannot run them, and ladders.
 
 vLLM calls register() when it starts (entry point vllm.general_plugins). From then on a model whose
 config.json says
@@ -8,15 +8,29 @@ config.json says
                         "factors": [1.0, ...], "attention_factor": 1.1}
 
 rotates by theta / factors, times attention_factor, whether its pairs are halves or interleaved and
-however few elements of a head it rotates. `mrrope export --to hf-mrrope` writes it. Written
-for vLLM 0.26; other rope types go to vLLM unchanged.
+however few elements of a head it rotates. `mrrope export --to hf-mrrope` writes it. With "rungs" in place
+of "factors" every request has a plan of its own (_vllm_rungs.py). Other rope types go to vLLM unchanged.
 """
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
+from . import _vllm_rungs
+
 ROPE_TYPE = "mrrope"
+VERSIONS = ("0.26.0",)  # of vLLM, those that were tried
+FORCE = "MRROPE_VLLM_ANY_VERSION"
+
+
+def check_version() -> None:
+    import vllm
+
+    version = str(getattr(vllm, "__version__", "unknown")).split("+")[0]
+    if version not in VERSIONS and os.environ.get(FORCE) != "1":
+        raise ValueError(f"mrrope: vLLM {version} has not been tried with rope_type {ROPE_TYPE}, only "
+                         f"{', '.join(VERSIONS)}; install that one, or set {FORCE}=1 to run it all the same")
 
 
 def table(base: float, factors: Any, temperature: float, length: int) -> Any:
@@ -56,6 +70,10 @@ def register() -> None:
     original = layers.get_rope
     if getattr(original, "mrrope", False):
         return
+    from vllm.logger import init_logger
+
+    log = init_logger("vllm.mrrope").info  # vLLM shows its own loggers only
+    _vllm_rungs.hook_admission(check_version, log)
 
     class PlanRotaryEmbedding(layers.RotaryEmbedding):  # type: ignore[misc]
         def __init__(self, *args: Any, factors: tuple[float, ...], temperature: float):
@@ -80,7 +98,17 @@ def register() -> None:
             return original(head_size, max_position, is_neox_style, rope_parameters, dtype, *rest, **more)
         import torch
 
+        check_version()
         dtype = dtype or torch.get_default_dtype()
+        if "rungs" in parameters:
+            if any(rest) or any(more.values()):
+                raise ValueError("mrrope: dual chunk attention has tables of its own; remove it from config.json")
+            caller = sys._getframe(1).f_globals["__name__"]
+            key = (caller, head_size, is_neox_style, dtype, repr(parameters))
+            if key not in made:
+                made[key] = _vllm_rungs.make_rotary(layers, original, table, caller, head_size, is_neox_style,
+                                                    parameters, dtype)
+            return made[key]
         rotary_dim = parameters.get("rope_dim") or int(
             head_size * parameters.get("partial_rotary_factor", 1.0))
         base, factors, temperature = checked(parameters, rotary_dim)
@@ -89,6 +117,8 @@ def register() -> None:
         if key not in made:
             made[key] = PlanRotaryEmbedding(head_size, rotary_dim, max_position, base, is_neox_style,
                                             dtype, factors=factors, temperature=temperature)
+            log("mrrope: one plan for all requests: factors %.6g to %.6g, attention_factor %.6g", min(factors),
+                max(factors), temperature)
         return made[key]
 
     get_rope.mrrope = True  # type: ignore[attr-defined]

@@ -13,6 +13,7 @@
 #include "base/files/output_file.h"
 #include "formats/architectures.h"
 #include "formats/gguf/gguf.h"
+#include "mrrope/ladder.h"
 #include "mrrope/model.h"
 #include "mrrope/plan.h"
 
@@ -122,6 +123,9 @@ struct HfOptions {
   bool native = false;   // linear, yarn or llama3 by name, if the plan is one of them
   bool copy = false;     // weights and tokenizer copied, not linked
   bool replace = false;  // replace an existing folder that mrrope export wrote
+  // Dialect mrrope alone: a plan for each length, of which vLLM gives every request one. Empty: the
+  // plan.
+  std::vector<Rung> rungs = {};
 };
 
 // The plan's divisors of the bare theta, and its temperature, both including what the model was

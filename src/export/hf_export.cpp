@@ -302,6 +302,26 @@ ordered_json native_parameters(const Plan& plan) {
   return out;
 }
 
+// As python/mrrope/_vllm_rungs.py reads it. `before`: how the unmodified model rotates, if it says
+// so.
+static ordered_json ladder_parameters(const Plan& plan, const std::vector<Rung>& rungs,
+                                      const ordered_json& before) {
+  ordered_json out = {{"rope_type", "mrrope"},
+                      {"rope_theta", plan.geometry().base},
+                      {"original_max_position_embeddings", plan.geometry().train_length},
+                      {"rungs", ordered_json::array()}};
+  if (before.is_object() && !before.empty()) out["original"] = before;
+  for (const Rung& rung : rungs) {
+    // The sharpness of queries is shared with keys: a table rotates both.
+    const double temperature = total_attention_scale(rung.plan) * std::sqrt(rung.sharpness);
+    out["rungs"].push_back({{"rung", out["rungs"].size()},
+                            {"length", rung.length},
+                            {"attention_factor", temperature},
+                            {"factors", total_factors(rung.plan)}});
+  }
+  return out;
+}
+
 ordered_json extended_config(const ordered_json& config, const Model& model, const Plan& plan,
                              const HfOptions& options) {
   ordered_json out = config;
@@ -313,9 +333,13 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
            "convert the model to GGUF and export that");
   const ordered_json before = rope_of(text);
   const bool per_layer = is_per_layer(before);
+  const ordered_json model_keys =
+      per_layer ? before.value("full_attention", ordered_json()) : before;
   ordered_json rope;
   if (options.native) {
     rope = native_parameters(plan);
+  } else if (!options.rungs.empty()) {
+    rope = ladder_parameters(plan, options.rungs, model_keys);
   } else if (options.dialect == Dialect::mrrope) {
     // As python/mrrope/_vllm.py reads it.
     rope = {{"rope_type", "mrrope"},
@@ -326,8 +350,6 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   } else {
     rope = longrope_parameters(plan, options.length, plan.geometry().train_length);
   }
-  const ordered_json model_keys =
-      per_layer ? before.value("full_attention", ordered_json()) : before;
   for (const char* name : kKept) {
     if (model_keys.is_object() && model_keys.contains(name)) rope[name] = model_keys[name];
   }

@@ -3,13 +3,15 @@
 
 docs/guide/export.md has the results with vLLM itself.
 """
+import logging
+import os
 import sys
 import types
 
 import torch
 
 import mrrope
-from mrrope import _vllm
+from mrrope import _vllm, _vllm_rungs
 
 
 class RotaryEmbedding(torch.nn.Module):
@@ -57,6 +59,32 @@ def check_refusals():
             raise AssertionError(f"not refused: {part}")
 
 
+class InputProcessor:
+    """As vLLM admits requests."""
+
+    def __init__(self, vllm_config):
+        self.model_config = vllm_config.model_config
+
+    def process_inputs(self, request):
+        return request
+
+
+def check_version():
+    sys.modules["vllm"].__version__ = "0.26.0+cu130"
+    _vllm.check_version()
+    sys.modules["vllm"].__version__ = "0.99.0"
+    try:
+        _vllm.check_version()
+    except ValueError as error:
+        assert "0.99.0" in str(error) and "0.26.0" in str(error) and _vllm.FORCE + "=1" in str(error)
+    else:
+        raise AssertionError("an unknown version ran")
+    os.environ[_vllm.FORCE] = "1"
+    _vllm.check_version()
+    del os.environ[_vllm.FORCE]
+    sys.modules["vllm"].__version__ = "0.26.0"
+
+
 def check_register():
     layers = types.ModuleType("vllm.model_executor.layers.rotary_embedding")
     layers.get_rope, layers.RotaryEmbedding = get_rope, RotaryEmbedding
@@ -64,10 +92,23 @@ def check_register():
     early.get_rope = get_rope
     parent = types.ModuleType("vllm.model_executor.layers")
     parent.rotary_embedding = layers
+    admission = types.ModuleType("vllm.v1.engine.input_processor")
+    admission.InputProcessor = InputProcessor
+    logger = types.ModuleType("vllm.logger")
+    logger.init_logger = logging.getLogger
+    sys.modules.update({admission.__name__: admission, logger.__name__: logger,
+                        "vllm.v1": types.ModuleType("vllm.v1"),
+                        "vllm.v1.engine": types.ModuleType("vllm.v1.engine")})
     sys.modules.update({"vllm": types.ModuleType("vllm"), parent.__name__: parent,
                         "vllm.model_executor": types.ModuleType("vllm.model_executor"),
                         layers.__name__: layers, early.__name__: early})
+    check_version()
     _vllm.register()
+    # A model without rungs is admitted as before.
+    config = types.SimpleNamespace(model_config=types.SimpleNamespace(
+        hf_text_config=types.SimpleNamespace(rope_parameters={"rope_type": "default"})))
+    assert InputProcessor(config).process_inputs("request") == "request"
+    assert not _vllm_rungs.missing
     registered = layers.get_rope
     _vllm.register()
     assert registered is layers.get_rope is early.get_rope is not get_rope

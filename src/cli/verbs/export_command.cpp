@@ -46,7 +46,11 @@ struct Job {
   Model model;
   Plan plan;
   std::int64_t length = 0;
+  std::vector<Rung> rungs = {};  // --to hf-mrrope with a ladder
 };
+
+// vLLM with the plugin of the wheel gives every request a rung for as long as it lives.
+bool takes_rungs(const ExportFlags& flags) { return flags.to == "hf-mrrope" && !flags.approximate; }
 
 // A ladder turns the keys in the cache when it changes rung, which no file can express.
 const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
@@ -60,13 +64,14 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
   throw_if(ladder.near().has_value(), ErrorKind::unsupported,
            cat(candidate.name, " rotates near and far keys differently, which no file can express"),
            "export a static plan, e.g. --method pro; mrrope serve runs this one");
-  if (ladder.elastic() && !flags.approximate) {
+  if (ladder.elastic() && !flags.approximate && !takes_rungs(flags)) {
     const Extension& e = last.plan.extension();
     refuse(cat(candidate.name, " moves through ", ladder.rungs().size(),
                " plans as the text grows and turns cached keys from one to the next; a file holds "
                "one plan, and no other engine turns cached keys"),
            cat("add --approximate to export the static plan of its last rung: ", e.method,
-               ", scale ", significant(e.scale, 6), ", up to ", last.length, " tokens"));
+               ", scale ", significant(e.scale, 6), ", up to ", last.length,
+               " tokens; or give --to hf-mrrope, whose plugin gives each request of vLLM a rung"));
   }
   return last.plan;
 }
@@ -111,7 +116,9 @@ Job resolve_job(ExportFlags& flags) {
   if (length > reach && method_row(e.method).reach != Reach::numbers) {
     note(cat("the plan extends the window to ", reach, " tokens; the files will declare ", length));
   }
-  return {std::move(model), plan, length};
+  const Ladder& ladder = candidates.front().ladder;
+  if (!ladder.elastic() || !takes_rungs(flags)) return {std::move(model), plan, length};
+  return {std::move(model), plan, length, ladder.rungs()};
 }
 
 // The flags that produce this plan.
@@ -288,8 +295,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   const bool for_plugin = flags.to == "hf-mrrope";
   using exporting::Dialect;
   const Dialect form = for_plugin ? Dialect::mrrope : dialect == "v4" ? Dialect::v4 : Dialect::v5;
-  const exporting::HfOptions options{flags.out,    job.length, form,
-                                     flags.native, flags.copy, flags.force};
+  const exporting::HfOptions options{flags.out,  job.length,  form,     flags.native,
+                                     flags.copy, flags.force, job.rungs};
   refuse_if(for_plugin && flags.native, "--native names a method, and --to hf-mrrope lists factors",
             "remove one of them");
   proof::HuggingFaceProof proof;
@@ -319,6 +326,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
                                   {"max_position_embeddings", job.length},
                                   {"attention_factor", exporting::total_attention_scale(job.plan)},
                                   {"factors", exporting::total_factors(job.plan)}};
+    if (!job.rungs.empty()) out["rungs"] = job.rungs.size();
     out["proof"] = nullptr;
     if (proof.ran) {
       out["proof"] = {{"transformers", proof.version},
@@ -330,8 +338,10 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   }
   const std::string listed = for_plugin ? "mrrope" : "longrope";
   std::cout << flags.out << ": " << (flags.native ? job.plan.extension().method : listed)
-            << ", dialect " << dialect << ", max_position_embeddings " << job.length
-            << ", attention_factor " << significant(exporting::total_attention_scale(job.plan), 6)
+            << ", dialect " << dialect
+            << (job.rungs.empty() ? "" : cat(", ", job.rungs.size(), " rungs"))
+            << ", max_position_embeddings " << job.length << ", attention_factor "
+            << significant(exporting::total_attention_scale(job.plan), 6)
             << (flags.copy ? ", files copied\n" : ", files linked\n");
   if (proof.ran) {
     std::cout << "  verified: transformers " << proof.version

@@ -344,6 +344,9 @@ void read_scaling(const Keys& keys, const std::optional<Keys>& given, Facts& fac
   if (!given) return;
   const Keys& rope = *given;
   std::string type = rope.text({"rope_type", "type"});
+  if (type == "mrrope" && rope.has({"rungs"})) {
+    rope.refuse("has a plan for every length, which only vLLM with mrrope's plugin runs");
+  }
   // mrrope: what mrrope export --to hf-mrrope writes, one list in place of two.
   if (type == "su" || type == "mrrope") type = "longrope";
   if (type.empty() || type == "default" || type == "mrope") type = "none";

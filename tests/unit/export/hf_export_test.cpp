@@ -113,6 +113,46 @@ TEST(HfExport, WritesForThePlugin) {
   EXPECT_EQ(back.geometry.train_length, 4096);
 }
 
+// python/mrrope/_vllm_rungs.py reads these.
+TEST(HfExport, WritesALadderForThePlugin) {
+  ordered_json given = llama_config();
+  given["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
+  const Folder f(given);
+  HfOptions options = f.options();
+  options.dialect = Dialect::mrrope;
+  MethodSpec method{.name = "pro", .growth = Growth::elastic};
+  method.parameters.rung_step = 2;
+  method.parameters.sharpen = 1;
+  const Ladder ladder = make_ladder(f.model.geometry, method, 4096);
+  options.rungs = ladder.rungs();
+  const Plan& last = ladder.rungs().back().plan;
+  const ordered_json rope = f.exported(last, options)["rope_parameters"];
+  EXPECT_EQ(rope["rope_type"], "mrrope");
+  EXPECT_EQ(rope["original"], given["rope_scaling"]) << "how vLLM makes the table of rung 0";
+  EXPECT_EQ(rope["original_max_position_embeddings"], f.model.geometry.train_length);
+  EXPECT_FALSE(rope.contains("factors")) << "an older plugin would run it as a static plan";
+  ASSERT_EQ(rope["rungs"].size(), ladder.rungs().size());
+  ASSERT_GT(ladder.rungs().size(), 1u);
+  for (std::size_t i = 0; i < ladder.rungs().size(); ++i) {
+    const Rung& rung = ladder.rungs()[i];
+    const ordered_json& row = rope["rungs"][i];
+    EXPECT_EQ(row["rung"], i);
+    EXPECT_EQ(row["length"], rung.length);
+    EXPECT_EQ(row["factors"].get<std::vector<double>>(), total_factors(rung.plan));
+    const double squared =
+        row["attention_factor"].get<double>() * row["attention_factor"].get<double>();
+    const double temperature = total_attention_scale(rung.plan);
+    EXPECT_NEAR(squared, temperature * temperature * rung.sharpness, 1e-12);
+  }
+  EXPECT_GT(ladder.rungs().back().sharpness, 1);
+  try {
+    read_model(f.folder / "out");
+    FAIL() << "read";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("a plan for every length"), std::string::npos);
+  }
+}
+
 TEST(HfExport, SaysWhereInterleavedPairsCannotRun) {
   ordered_json config = llama_config();
   config["model_type"] = "glm";

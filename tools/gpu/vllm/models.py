@@ -15,7 +15,8 @@ def plugin(wheels):
     info = "mrrope-0.dist-info"
     with zipfile.ZipFile(pathlib.Path(wheels) / "mrrope-0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("mrrope/__init__.py", "")
-        wheel.write(ROOT / "python/mrrope/_vllm.py", "mrrope/_vllm.py")
+        for name in ("_vllm.py", "_vllm_rungs.py"):
+            wheel.write(ROOT / "python/mrrope" / name, f"mrrope/{name}")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: mrrope\nVersion: 0\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/entry_points.txt",
@@ -99,4 +100,46 @@ def tiny(folder, file):
     write_gguf(reader, tensors, file)
 
 
-{"plugin": plugin, "glm": glm, "score-glm": score_glm, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])
+def linked(folder, out, change):
+    """The folder under another name, with config.json changed."""
+    out = pathlib.Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    for file in pathlib.Path(folder).iterdir():
+        if file.name != "config.json" and not (out / file.name).exists():
+            (out / file.name).symlink_to(file.resolve())
+    config = json.loads((pathlib.Path(folder) / "config.json").read_text())
+    change(config)
+    (out / "config.json").write_text(json.dumps(config))
+
+
+def plain(folder, out):
+    """A ladder's model unmodified, with the same length: for speeds."""
+    linked(folder, out, lambda c: c.update(rope_parameters={
+        "rope_type": "default", "rope_theta": c["rope_parameters"]["rope_theta"]}))
+
+
+def broken(folder, out, how):
+    """A ladder that the plugin must refuse."""
+    def change(config):
+        rope = config["rope_parameters"]
+        if how == "missing":
+            rope["rungs"].pop(1)
+        elif how == "lengths":
+            rope["rungs"][2]["length"] = rope["rungs"][1]["length"]
+        elif how == "factors":
+            rope["rungs"][1]["factors"][0] = -1.0
+        else:
+            rope["rope_theta"] *= 50
+            rope["original"] = {"rope_type": "default", "rope_theta": rope["rope_theta"] / 50}
+    linked(folder, out, change)
+
+
+def rung_reference(scored, rung, length):
+    """Adds the length of its rung to what score_tokens printed."""
+    made = json.loads(pathlib.Path(scored).read_text())
+    pathlib.Path(rung).write_text(json.dumps({**made, "length": int(length)}))
+
+
+if __name__ == "__main__":
+    {"plugin": plugin, "plain": plain, "broken": broken, "rung-reference": rung_reference, "glm": glm,
+     "score-glm": score_glm, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])

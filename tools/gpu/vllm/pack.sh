@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # pack.sh BUNDLE TINY TEXT: what a GPU machine without a network needs to try vLLM (docs/guide/export.md), in pieces
-# of 48 MiB. TINY: MrRoPE Tiny as a Hugging Face folder in float16. TEXT: a text of at least 8191 of its
+# of 48 MiB. TINY: MrRoPE Tiny as a Hugging Face folder in float16. TEXT: a text of at least 16383 of its
 # tokens. Needs ./run build with score_tokens, uv, and MRROPE_PYTHON with torch, transformers 5 and gguf. The
 # random model of 1 B takes the engine half an hour on two cores.
 set -euo pipefail
@@ -40,6 +40,10 @@ for name in tiny glm 1b; do
       -o "kit/models/$name-$dialect"
   done
 done
+# A rung for every request (rungs.sh): Tiny up to 32K, the random Llama up to 128K.
+ladder='elastic:pro(rung_step=2,headroom=1)'
+"$bin/mrrope" export "$tiny" --method "$ladder" --ctx 32k --to hf-mrrope --copy --force -o kit/models/tiny-ladder
+"$bin/mrrope" export 1b --method "$ladder" --ctx 128k --to hf-mrrope --copy --force -o kit/models/1b-ladder
 rm kit/models/1b-*/model.safetensors # made there
 cp "$text" kit/refs/text.txt
 for name in tiny 1b; do
@@ -47,6 +51,13 @@ for name in tiny 1b; do
     "$bin/mrrope" plan $name.gguf --method $method --ctx 8k -o $name-$method.plan.json
     "$bin/score_tokens" $name.gguf $name-$method.plan.json "$text" 8191 >kit/refs/$name-$method.json
   done
+done
+mkdir -p kit/refs/rungs
+for pair in 0:1024:none 2:4096:pro 3:8192:pro 4:16384:pro; do
+  IFS=: read -r rung length method <<<"$pair"
+  "$bin/mrrope" plan tiny.gguf --method "$method" --ctx "$length" -o rung.plan.json
+  "$bin/score_tokens" tiny.gguf rung.plan.json "$text" "$((length - 1))" >rung.json
+  "$python" "$here/models.py" rung-reference rung.json "kit/refs/rungs/rung-$rung.json" "$length"
 done
 "$python" "$here/models.py" score-glm glm kit/refs/tiny-pro.json kit/refs
 cp "$root/models/mrrope-tiny.gguf" kit/home/models/

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Rungs of requests on a running vLLM (rungs.sh starts the servers):
+
+  rungs.py scores NAME URL REFS WORST RMS   texts of all lengths at once, in any order, against mrrope's engine
+  rungs.py cached NAME URL OTHER_NAME OTHER REFS WORST RMS   64 generated tokens, with a prefix cache and without
+  rungs.py load NAME URL REFS WORST         1,000 mixed requests, a tenth cancelled; every answer's plan is checked
+  rungs.py speed NAME URL PLAIN_NAME PLAIN  tokens per second beside the unmodified model, longest 128K
+
+REFS: a folder with rung-0.json, rung-1.json, ... of score_tokens under the static plan of each rung,
+{"tokens": [...], "scores": [...], "length": tokens of the rung}. WORST, RMS: differences allowed, in nats. Exit code 1
+if anything is further off.
+"""
+import concurrent.futures
+import http.client
+import json
+import math
+import pathlib
+import random
+import re
+import sys
+import time
+import urllib.parse
+import urllib.request
+
+from check import post
+
+
+def references(folder):
+    found = sorted(pathlib.Path(folder).glob("rung-*.json"), key=lambda p: int(p.stem[5:]))
+    return {int(path.stem[5:]): json.loads(path.read_text()) for path in found}
+
+
+def counts(url):
+    """mrrope_requests_total by rung, and vLLM's number of preemptions."""
+    with urllib.request.urlopen(url + "/metrics", timeout=30) as reply:
+        text = reply.read().decode()
+    rungs = {int(rung): float(n) for rung, n in
+             re.findall(r'^mrrope_requests_total\{.*?rung="(\d+)".*?\} (\S+)$', text, re.M)}
+    return rungs, sum(float(n) for n in re.findall(r"^vllm:num_preemptions_total\{.*?\} (\S+)$", text, re.M))
+
+
+def scores(url, name, tokens, **more):
+    reply = post(url + "/v1/completions", {"model": name, "prompt": tokens, "max_tokens": 1, "temperature": 0,
+                                           "prompt_logprobs": 0, **more}, 600)
+    listed = reply["choices"][0]["prompt_logprobs"]
+    return [row[str(token)]["logprob"] for row, token in zip(listed[1:], tokens[1:])]
+
+
+def difference(got, wanted):
+    apart = [abs(a - b) for a, b in zip(got, wanted)]
+    return max(apart), math.sqrt(sum(d * d for d in apart) / len(apart))
+
+
+def run_scores(name, url, refs, worst, rms):
+    refs, good = references(refs), True
+    before, _ = counts(url)
+    jobs = [rung for rung in refs for _ in range(4)]
+    random.Random(1).shuffle(jobs)
+    with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+        # One less than the rung holds: max_tokens is 1.
+        got = list(pool.map(lambda r: (r, scores(url, name, refs[r]["tokens"][:refs[r]["length"] - 1])), jobs))
+    for rung, mine in sorted(got, key=lambda pair: pair[0]):
+        far, mean = difference(mine, refs[rung]["scores"])
+        other = min((r for r in refs if r != rung), key=lambda r: abs(r - rung))
+        wrong, _ = difference(mine, refs[other]["scores"])
+        fine = far <= float(worst) and mean <= float(rms) and wrong > 10 * float(worst)
+        good &= fine
+        print(f"{name} rung {rung}, {len(mine) + 1} tokens: largest {far:.5f}, rms {mean:.6f} "
+              f"(under rung {other}'s plan {wrong:.3f}): {'ok' if fine else 'TOO FAR'}")
+    after, preempted = counts(url)
+    counted = {rung: after.get(rung, 0) - before.get(rung, 0) for rung in refs}
+    good &= counted == {rung: 4 for rung in refs}
+    print(f"{name}: requests by rung {counted}, preempted {preempted:.0f}")
+    return good
+
+
+def generated(url, name, tokens):
+    reply = post(url + "/v1/completions", {"model": name, "prompt": tokens, "max_tokens": 64, "temperature": 0,
+                                           "logprobs": 0, "ignore_eos": True}, 600)
+    chosen = reply["choices"][0]["logprobs"]
+    details = reply["usage"].get("prompt_tokens_details") or {}
+    return chosen["tokens"], chosen["token_logprobs"], details.get("cached_tokens") or 0
+
+
+def run_cached(name, url, other_name, other, refs, worst, rms):
+    good = True
+    for rung, reference in references(refs).items():
+        tokens = reference["tokens"][:reference["length"] - 64]
+        first, again = generated(url, name, tokens), generated(url, name, tokens)
+        plain = generated(other, other_name, tokens)
+        same = next((i for i, (a, b) in enumerate(zip(again[0], plain[0])) if a != b), 64)
+        far, mean = difference(again[1][:same], plain[1][:same]) if same else (math.inf, math.inf)
+        fine = first[2] == 0 < again[2] and plain[2] == 0 and same == 64
+        fine &= far <= float(worst) and mean <= float(rms)
+        good &= fine
+        print(f"{name} rung {rung}: cached {first[2]} then {again[2]} of {len(tokens)}, {same} of 64 tokens equal, "
+              f"largest {far:.5f}, rms {mean:.6f}: {'ok' if fine else 'WRONG'}")
+    return good
+
+
+def cancel(url, body):
+    """Sends a request and hangs up before it is answered."""
+    place = urllib.parse.urlsplit(url)
+    line = http.client.HTTPConnection(place.hostname, place.port, timeout=30)
+    line.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
+    time.sleep(random.random() * 0.2)
+    line.close()
+
+
+def run_load(name, url, refs, worst):
+    refs, chance = references(refs), random.Random(2)
+    jobs = []
+    for i in range(1000):
+        rung = chance.choice(list(refs))
+        if i % 2:  # a short text that names its rung
+            jobs.append((i, rung, chance.randrange(16, 400), {"vllm_xargs": {"mrrope_rung": rung}}))
+        else:      # a text that max_tokens puts there; one in sixteen is as long as the rung
+            longest = refs[rung]["length"] - 1
+            tokens = longest if i % 16 == 0 else chance.randrange(16, 400)
+            jobs.append((i, rung, tokens, {"max_tokens": longest - tokens + 1, "stop_token_ids": list(range(8192))}))
+
+    def one(job):
+        i, rung, tokens, more = job
+        prompt = refs[rung]["tokens"][:tokens]
+        if i % 10 == 0:
+            cancel(url, {"model": name, "prompt": prompt, "max_tokens": 64, "ignore_eos": True})
+            return None
+        try:
+            return difference(scores(url, name, prompt, **more), refs[rung]["scores"])[0]
+        except Exception as error:
+            return error
+
+    started = time.time()
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        got = list(pool.map(one, jobs))
+    failed = [g for g in got if isinstance(g, Exception)]
+    far = [g for g in got if isinstance(g, float) and g > float(worst)]
+    print(f"{name}: {len(got)} requests in {time.time() - started:.0f} s, {got.count(None)} cancelled, "
+          f"{len(failed)} failed {failed[:1]}, {len(far)} under a wrong plan, by rung {counts(url)[0]}")
+    return not failed and not far
+
+
+def run_speed(name, url, plain_name, plain):
+    lengths = [512] * 12 + [4096] * 10 + [16384] * 6 + [32768] * 3 + [131072 - 129]
+    totals = {url: [], plain: []}
+    for turn in range(4):  # the first warms up
+        for at, model in ((url, name), (plain, plain_name)):
+            chance = random.Random(turn)  # new texts in every turn: nothing is in the prefix cache
+            jobs = [[chance.randrange(10, 8000) for _ in range(length)] for length in lengths]
+            chance.shuffle(jobs)
+            started = time.time()
+            with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+                list(pool.map(lambda tokens: post(at + "/v1/completions", {
+                    "model": model, "prompt": tokens, "max_tokens": 128, "ignore_eos": True}, 600), jobs))
+            if turn:
+                totals[at].append(sum(lengths) + 128 * len(lengths))
+                totals[at][-1] /= time.time() - started
+    mine, theirs = (sorted(totals[at])[1] for at in (url, plain))
+    print(f"{name}: {mine:.0f} tokens/s, plain {theirs:.0f}: {mine / theirs:.3f} "
+          f"(turns {[round(x) for x in totals[url]]}, {[round(x) for x in totals[plain]]})")
+    return mine >= 0.98 * theirs
+
+
+if __name__ == "__main__":
+    todo = {"scores": run_scores, "cached": run_cached, "load": run_load, "speed": run_speed}
+    sys.exit(0 if todo[sys.argv[1]](*sys.argv[2:]) else 1)
