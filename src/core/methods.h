@@ -113,8 +113,8 @@ inline constexpr double kRungStep = 1.19;
 // Each place of the border is a rung with a plan of its own.
 inline constexpr std::int64_t kMaxBorders = 4096;
 
-// What far:NAME does where a parameter is not given, at every length. docs/design/growing-contexts.md has the
-// evidence.
+// What far:NAME does where a parameter is not given, at every length.
+// docs/design/growing-contexts.md has the evidence.
 inline constexpr double kFarRungStep = 1.42;  // a little more than the root of 2
 inline constexpr double kFarHeadroom = 1.25;
 inline constexpr double kFarSharpen = 0.7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plain transformer in double, for files with F32 weights of the shape that Llama, Qwen2 and
-// Phi-3 share. Attention is computed from its definition: the caller says at which angle query i sees key
-// j.
+// Phi-3 share. Attention is computed from its definition: the caller says at which angle query i
+// sees key j.
 #pragma once
 
 #include <filesystem>
