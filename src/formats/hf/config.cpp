@@ -345,7 +345,9 @@ void read_scaling(const Keys& keys, const std::optional<Keys>& given, Facts& fac
   const Keys& rope = *given;
   std::string type = rope.text({"rope_type", "type"});
   if (type == "mrrope" && rope.has({"rungs"})) {
-    rope.refuse("has a plan for every length, which only vLLM with mrrope's plugin runs");
+    throw Error(ErrorKind::unsupported,
+                cat(rope.where(), " has a plan for every length, which only vLLM's plugin runs"),
+                "give the folder that it was exported from");
   }
   // mrrope: what mrrope export --to hf-mrrope writes, one list in place of two.
   if (type == "su" || type == "mrrope") type = "longrope";
