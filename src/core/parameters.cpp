@@ -49,7 +49,7 @@ constexpr ParameterInfo kParameters[] = {
   {"near_step", &P::near_step, nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
    "Tokens by which the border between near and far moves (default: near)", "without it as many as near"},
   {"sharpen",   &P::sharpen,   nullptr, Use::growing, Unit::number, 0,            kMaxSharpen, "G",
-   "Multiply queries beyond the window of L tokens by (ln n / ln L)^G, at the n tokens where a rung ends (default 0; far: 0.7)", "0 means none; without it 0, with far: 0.7"},
+   "Multiply queries beyond the window of L tokens by (ln n / ln L)^G, at the n tokens where a rung ends (default 0; far: 0.5)", "0 means none; without it 0, with far: 0.5"},
 };
 
 constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},

@@ -45,7 +45,7 @@ TEST(TwoLists, AreTheDefaultAsFarAsTheyReach) {
   const std::string plan = folder.file("plan.json");
   expect_run("plan " + path + " --method auto --ctx 128k -o " + plan, 0);
   EXPECT_EQ(json::parse(read_file(plan))["method"], "elastic:vendor");
-  expect_run("plan --plan " + plan, 0, {"elastic:vendor"});
+  expect_run("plan --plan " + plan, 0, {"the file's own long list, scale 32", "2 rungs"});
   expect_run("plan " + path + " --method vendor,elastic:vendor --ctx 128k", 0,
              {"the file's own long list, scale 32"});
 }

@@ -52,9 +52,9 @@ TEST(Space, UniAndProAreMembersBitForBit) {
 
 TEST(Space, WithANearPartTheDefaultMustBeBeatenToo) {
   const auto all = published(make_space(tiny(), 4096, Growth::far));
-  ASSERT_EQ(all.size(), 9u);
-  EXPECT_EQ(all.back().name, "auto");
-  EXPECT_EQ(all.back().plan, ladder_digest(make_ladder(tiny(), parse_method("auto"), 4096)));
+  ASSERT_EQ(all.size(), 8u);
+  EXPECT_EQ(all[0].name, "far:pi");
+  EXPECT_EQ(all[0].plan, ladder_digest(make_ladder(tiny(), parse_method("auto"), 4096)));
 }
 
 TEST(Space, MethodsForFarKeysStartWithTheNearPartOfTheDefault) {
@@ -63,17 +63,16 @@ TEST(Space, MethodsForFarKeysStartWithTheNearPartOfTheDefault) {
   g.train_length = 32768;
   const Space space = make_space(g, 131072, Growth::far);
   const auto all = published(space);
-  ASSERT_EQ(all.size(), 9u);
+  ASSERT_EQ(all.size(), 8u);
   for (const Proposal& p : all) {
     EXPECT_EQ(p.ladder.near(), (NearPart{1024, 1024})) << p.name;
     if (p.point) {
       EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
     }
   }
-  EXPECT_EQ(all[0].name, "far:pi(headroom=1.25)");
+  EXPECT_EQ(all[0].name, "far:pi");
   EXPECT_EQ(all[1].name, "far:pi(headroom=1.6)");
   EXPECT_EQ(all[1].plan, ladder_digest(make_ladder(g, parse_method(all[1].name), 131072)));
-  EXPECT_EQ(all.back().name, "auto");
 }
 
 TEST(Space, WithANearPartSearchesItsLengthToo) {
@@ -81,25 +80,25 @@ TEST(Space, WithANearPartSearchesItsLengthToo) {
   const auto all = published(space);
   ASSERT_EQ(all.size(), 8u);
   for (const Proposal& p : all) {
-    EXPECT_EQ(p.ladder.near(), (NearPart{256, 256})) << p.name;
+    EXPECT_EQ(p.ladder.near(), (NearPart{128, 128})) << p.name;
     EXPECT_EQ(p.ladder.rungs().back().plan.attention_scale(), 1) << p.name;
     if (p.point) {
       EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
     }
   }
-  EXPECT_EQ(all[0].name, "far:pi(headroom=1.25)");
-  EXPECT_EQ(all[1].name, "far:pi");
+  EXPECT_EQ(all[0].name, "far:pi");
+  EXPECT_EQ(all[1].name, "far:pi(headroom=1.6)");
   EXPECT_FALSE(all[0].point) << "interpolation has no middle";
 
   Point point = *all.back().point;
-  point[kNear] = 0.125;
+  point[kNear] = 0.25;
   point[kHeadroom] = 2;
   const Proposal moved = proposal_at(space, point, "start");
-  EXPECT_EQ(moved.ladder.near()->length, 128);
+  EXPECT_EQ(moved.ladder.near()->length, 256);
   EXPECT_EQ(moved.ladder.headroom(), 2);
   EXPECT_NE(moved.numbers, all.back().numbers);
   EXPECT_NE(moved.name.find("far:power 1"), std::string::npos) << moved.name;
-  EXPECT_NE(moved.name.find("near 128"), std::string::npos) << moved.name;
+  EXPECT_NE(moved.name.find("near 256"), std::string::npos) << moved.name;
 
   // A middle at the first pair is nearly interpolation.
   point = {1, 0, 1, 0, kFarHeadroom, 1.19, 0, 0.25};
@@ -115,7 +114,7 @@ TEST(Space, APlanOfAllKeysStartsFarKeysWithoutItsTemperature) {
   const Space still = make_space(tiny(), 8192, Growth::none);
   const Proposal p = proposal_at(still, {0.5, 20, 40, 0.07, 1.1}, "start");
   const Proposal moved = from_plan(far, p.ladder);
-  EXPECT_EQ(moved.ladder.near(), (NearPart{256, 256}));
+  EXPECT_EQ(moved.ladder.near(), (NearPart{128, 128}));
   EXPECT_EQ(moved.ladder.rungs().back().plan.attention_scale(), 1);
   EXPECT_EQ(moved.headroom(), kFarHeadroom);
   const Proposal back = from_plan(still, moved.ladder);
