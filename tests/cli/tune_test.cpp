@@ -163,7 +163,7 @@ class ProfileCommand : public TuneCommand {
     return run_command(verb + " " + kModel + " --train-ctx 128 " + arguments,
                        "XDG_CACHE_HOME=" + folder_.file("cache"));
   }
-  const std::string plan_ = "far:pi(near=L/8,sharpen=0.5)";
+  const std::string plan_ = "far:pi(near=L/4,sharpen=1)";
 };
 
 TEST_F(ProfileCommand, IsUsedWhereAutoWouldBe) {
