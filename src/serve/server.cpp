@@ -157,7 +157,9 @@ struct ApiServer::State {
     response.set_header("Cache-Control", "no-store");
     // HTTP/1.0 has no chunks: there the end of the connection is the end of the answer.
     const bool chunks = from.version != "HTTP/1.0";
-    const auto more = [stream, chunks](std::size_t, httplib::DataSink& sink) {
+    // Many clients hang up as soon as they have read the last event.
+    const auto sent = std::make_shared<bool>(false);
+    const auto more = [stream, sent, chunks](std::size_t, httplib::DataSink& sink) {
       std::string out;
       const bool complete = stream->next(out, kDisconnectPoll);
       // A client that has closed its sending side may still read, or be gone: writing tells.
@@ -166,14 +168,15 @@ struct ApiServer::State {
         stream->cancel();
         return false;
       }
+      *sent = complete;
       if (complete) sink.done();
       return chunks || !complete;
     };
     response.user_data.set("streams", true);  // logged at its end
-    const auto end = [this, stream, &from](bool whole) {
+    const auto end = [this, stream, sent, &from](bool whole) {
       stream->cancel();
       --streams;
-      log(from, stream->use(), whole ? stream->status() : kClientGone);
+      log(from, stream->use(), whole || *sent ? stream->status() : kClientGone);
     };
     const char* const type = stream->format().stream_type();
     if (chunks) return response.set_chunked_content_provider(type, more, end);
