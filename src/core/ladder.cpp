@@ -82,7 +82,7 @@ struct LadderMaker {
     const bool one_plan = method_row(method.name).reach == Reach::file;
     ladder.rung_step_ =
         given.rung_step.value_or(has_near_part ? kFarRungStep
-                                 : one_plan    ? std::max(2.0, double(longest) / double(window))
+                                 : one_plan    ? one_rung(double(longest) / double(window))
                                                : kRungStep);
     ladder.headroom_ = given.headroom.value_or(has_near_part ? kFarHeadroom : 1);
     ladder.sharpen_ = given.sharpen.value_or(has_near_part ? kFarSharpen : 0);

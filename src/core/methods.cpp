@@ -182,9 +182,6 @@ std::vector<Method>& rows() {
   return all;
 }
 
-// The rung step that reaches so many windows in one rung.
-double one_rung(double windows) { return std::max(2.0, windows); }
-
 }  // namespace
 
 std::span<const MethodInfo> methods() {

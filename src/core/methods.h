@@ -110,6 +110,8 @@ inline YarnRamp yarn_ramp(int rotary_dim, double base, double length, double bet
 
 // The rung step of elastic:NAME where none is given.
 inline constexpr double kRungStep = 1.19;
+// The rung step that reaches so many windows in one rung.
+inline double one_rung(double windows) { return std::max(2.0, windows); }
 // Each place of the border is a rung with a plan of its own.
 inline constexpr std::int64_t kMaxBorders = 4096;
 
