@@ -26,7 +26,8 @@ struct Rung {
   // off.
   std::int64_t shift = 0;
   // Multiplies the rotated part of queries, which spread over more keys the longer the text is:
-  // (ln n / ln window)^sharpen, n being the last length with this plan; 1 inside the window.
+  // (ln n / ln window)^(sharpen * log2(n / window)), n being the last length with this plan; 1
+  // inside the window.
   double sharpness = 1;
 };
 

@@ -85,10 +85,10 @@ struct LadderMaker {
                                  : one_plan    ? one_rung(double(longest) / double(window))
                                                : kRungStep);
     ladder.headroom_ = given.headroom.value_or(has_near_part ? kFarHeadroom : 1);
-    ladder.sharpen_ = given.sharpen.value_or(has_near_part ? kFarSharpen : 0);
+    ladder.sharpen_ = given.sharpen.value_or(has_near_part ? default_sharpen(window) : 0);
     if (!has_near_part) return;
-    ladder.near_ = usual;
-    if (given.near) ladder.near_->length = tokens_of(*given.near, window);
+    ladder.near_ =
+        given.near ? default_near_part(window, longest, tokens_of(*given.near, window)) : usual;
     if (given.near_step) ladder.near_->step = tokens_of(*given.near_step, window);
   }
 
@@ -158,7 +158,8 @@ struct LadderMaker {
   // Of queries up to this length.
   double sharpness_at(std::int64_t length) const {
     if (ladder.sharpen_ == 0 || window < 2) return 1;
-    return std::pow(std::log(double(length)) / std::log(double(window)), ladder.sharpen_);
+    return std::pow(std::log(double(length)) / std::log(double(window)),
+                    ladder.sharpen_ * std::log2(double(length) / double(window)));
   }
 
   void add_far_rungs(std::int64_t length) {

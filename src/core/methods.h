@@ -119,8 +119,9 @@ inline constexpr std::int64_t kMaxBorders = 4096;
 // docs/design/growing-contexts.md has the evidence.
 inline constexpr double kFarRungStep = 1.42;  // a little more than the root of 2
 inline constexpr double kFarHeadroom = 1.25;
-inline constexpr double kFarSharpen = 0.5;
-NearPart default_near_part(std::int64_t window, std::int64_t longest);
+NearPart default_near_part(std::int64_t window, std::int64_t longest,
+                           std::optional<std::int64_t> length = std::nullopt);
+double default_sharpen(std::int64_t window);
 
 // `auto` is a function of the geometry and the length alone: none inside the window, beyond it
 // elastic:vendor as far as a list of the model's own reaches, else far:pi, as for an auto with

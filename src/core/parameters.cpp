@@ -47,9 +47,9 @@ constexpr ParameterInfo kParameters[] = {
   {"near",      &P::near,      nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
    "Tokens that are always near, at their true distance (default: 1024, at most 1/8 and at least 1/32 of the window)", "without it 1024, at most 1/8 and at least 1/32 of the window"},
   {"near_step", &P::near_step, nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
-   "Tokens by which the border between near and far moves (default: near)", "without it as many as near"},
+   "Tokens by which the border between near and far moves (default: near, at most 1/4 of the window)", "without it as many as near, at most 1/4 of the window"},
   {"sharpen",   &P::sharpen,   nullptr, Use::growing, Unit::number, 0,            kMaxSharpen, "G",
-   "Multiply queries beyond the window of L tokens by (ln n / ln L)^G, at the n tokens where a rung ends (default 0; far: 0.5)", "0 means none; without it 0, with far: 0.5"},
+   "Multiply queries beyond the window of L tokens by (ln n / ln L)^(G log2(n / L)), at the n tokens where a rung ends (default 0; far: 0.2, less for windows below 8192)", "0 means none; without it 0, with far: 0.2, and less for windows below 8192"},
 };
 
 constexpr std::pair<std::string_view, Growth> kPrefixes[] = {{"elastic:", Growth::elastic},

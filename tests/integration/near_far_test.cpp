@@ -82,7 +82,8 @@ std::vector<std::vector<double>> by_definition(const std::filesystem::path& path
     const double end = double(ladder.rungs()[last].length);
     const double sharper = std::int64_t(i) < kWindow
                                ? 1
-                               : std::pow(std::log(end) / std::log(kWindow), ladder.sharpen());
+                               : std::pow(std::log(end) / std::log(kWindow),
+                                          ladder.sharpen() * std::log2(end / kWindow));
     return sharper * (std::int64_t(j) >= rung(i).border ? 1 : t * t);
   };
   return model.logits(tokens, angle, weight);

@@ -395,7 +395,8 @@ def plain_attention(query, key, value, ladder, count):
     place = ladder.place_at(count)
     far, shipped = ladder.rungs[place.rung].plan, ladder.rungs[0].plan
     window, m = ladder.geometry.train_length, ladder.rungs[place.rung].length
-    sharper = (math.log(m) / math.log(window)) ** ladder.sharpen if count > window else 1.0
+    g = ladder.sharpen * math.log2(m / window)
+    sharper = (math.log(m) / math.log(window)) ** g if count > window else 1.0
 
     def turned(vector, angles, by):
         half = len(angles)

@@ -162,7 +162,7 @@ TEST(Far, DefaultsAreOneRuleForEveryLength) {
     const Ladder ladder = make_ladder(geometry, parse_method("far:pro"), ctx);
     EXPECT_EQ(ladder.headroom(), 1.25);
     EXPECT_EQ(ladder.rung_step(), 1.42);
-    EXPECT_EQ(ladder.sharpen(), 0.5);
+    EXPECT_EQ(ladder.sharpen(), default_sharpen(window));
     EXPECT_EQ(ladder.near()->length, ladder.near()->step);
     return ladder.near()->length;
   };

@@ -63,8 +63,6 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::D
 
 void run_ppl(const PplFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, from_half);
-  // The untouched model and a method are compared logit by logit, each with its own timeline.
-  job.engine.timelines = 2;
   const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
   if (std::none_of(job.methods.begin(), job.methods.end(),
                    [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
