@@ -45,7 +45,7 @@ constexpr ParameterInfo kParameters[] = {
   {"headroom",  &P::headroom,  nullptr, Use::all,     Unit::number, 1,            kAny,       "H",
    "Extra scale factor (default 1; far: 1.25)", "without it 1, with far: 1.25"},
   {"near",      &P::near,      nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
-   "Tokens that are always near, at their true distance (default: 1024, at most 1/8 and at least 1/32 of the window)", "without it 1024, at most 1/8 and at least 1/32 of the window"},
+   "Tokens that are always near, at their true distance (default: 1024, at most 1/4 and at least 1/32 of the window)", "without it 1024, at most 1/4 and at least 1/32 of the window"},
   {"near_step", &P::near_step, nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",
    "Tokens by which the border between near and far moves (default: near, at most 1/4 of the window)", "without it as many as near, at most 1/4 of the window"},
   {"sharpen",   &P::sharpen,   nullptr, Use::growing, Unit::number, 0,            kMaxSharpen, "G",

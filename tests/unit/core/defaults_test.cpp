@@ -166,12 +166,19 @@ TEST(Far, DefaultsAreOneRuleForEveryLength) {
     EXPECT_EQ(ladder.near()->length, ladder.near()->step);
     return ladder.near()->length;
   };
-  EXPECT_EQ(near(512, 1024), 64);
-  EXPECT_EQ(near(1024, 16384), 128);
+  EXPECT_EQ(near(512, 1024), 128);
+  EXPECT_EQ(near(1024, 16384), 256);
   EXPECT_EQ(near(8192, 32768), 1024);
   EXPECT_EQ(near(8192, 131072), 1024);
   EXPECT_EQ(near(32768, 131072), 1024);
   EXPECT_EQ(near(131072, 1048576), 4096);
+  for (const auto& [window, sharpen] :
+       {std::pair(16, 0.05), {1024, 0.05}, {4096, 0.15}, {8192, 0.2}, {131072, 0.2}}) {
+    EXPECT_DOUBLE_EQ(default_sharpen(window), sharpen);
+  }
+  // The border moves by as much as is near, at most by a quarter of the window.
+  EXPECT_EQ(made("far:pi(near=64)", 32768).near()->step, 64);
+  EXPECT_EQ(made("far:pi(near=6000)", 32768).near()->step, 2048);
   const Ladder shorter = made("auto", 40000);
   const Ladder longer = made("auto", 131072);
   for (std::int64_t n = 1; n <= 33000; n += 97) {
