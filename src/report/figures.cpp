@@ -24,21 +24,32 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
   return {metric, metric, metric};
 }
 
+// Of the metrics that a page of Markdown shows: the one that methods are compared by, and the loss
+// of answers, which tells them apart where few are found.
+bool is_main(const RunGroup& group, const std::string& metric) {
+  return metric == group.front().table.metric || metric == eval::kAnswerLoss;
+}
+
 // All rows of a group with the name under which a chart shows them: the method's, and with the
-// run's where two runs use the same name for the same task.
+// run's where an earlier run has the same method at one of its lengths.
 struct NamedRow {
   std::string name;
   const eval::ResultRow* row;
 };
 
 std::vector<NamedRow> named_rows(const RunGroup& group) {
-  std::map<std::pair<std::string, std::string>, const RunRecord*> first;
+  std::set<std::tuple<std::string, std::string, std::int64_t>> taken;
   std::vector<NamedRow> rows;
   for (const RunRecord* run : group.runs) {
+    std::set<std::pair<std::string, std::string>> again;
     for (const eval::ResultRow& row : run->table.rows) {
-      const auto [at, fresh] = first.emplace(std::pair(row.task, row.method), run);
-      rows.push_back(
-          {at->second == run ? row.method : cat(row.method, " (", run->name, ")"), &row});
+      if (taken.contains({row.task, row.method, row.length})) again.insert({row.task, row.method});
+    }
+    for (const eval::ResultRow& row : run->table.rows) {
+      taken.insert({row.task, row.method, row.length});
+      rows.push_back({again.contains({row.task, row.method}) ? cat(row.method, " (", run->name, ")")
+                                                             : row.method,
+                      &row});
     }
   }
   return rows;
@@ -315,8 +326,7 @@ class FigureMaker {
                             : cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       const std::string words = best_and_worst(chart, info.higher_is_better) + note;
       add(section_of(group.front().task), cat(group.front().task, "-", metric), words,
-          std::move(chart), std::exchange(verdict, std::nullopt),
-          metric == group.front().table.metric);
+          std::move(chart), std::exchange(verdict, std::nullopt), is_main(group, metric));
     }
   }
 
@@ -567,10 +577,7 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
           if (any) table.rows.push_back(std::move(line));
         }
       }
-      std::vector<std::string> runs;
-      for (const RunRecord* run : group.runs) runs.push_back(run->name);
-      out.push_back({section_of(group.front().task), std::move(table), joined(runs, ", "),
-                     metric == group.front().table.metric});
+      out.push_back({section_of(group.front().task), std::move(table), is_main(group, metric)});
     }
   }
   return out;

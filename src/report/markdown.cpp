@@ -72,16 +72,30 @@ std::string day_of(const RunRecord& r) {
 }
 
 DataTable source_table(const std::vector<RunRecord>& records) {
-  DataTable table{.header = {"run", "finished", "mrrope", "engine and machine", "tokens", "hours"},
+  DataTable table{.header = {"runs", "finished", "mrrope", "engine and machine", "tokens", "hours"},
                   .text_columns = 4};
+  struct Sum {
+    std::vector<std::string> names;
+    std::int64_t tokens = 0;
+    double seconds = 0;
+  };
+  std::map<std::vector<std::string>, Sum> sums;  // by what runs have in common
   for (const RunRecord& r : records) {
     const ordered_json measured = r.run.value("measured", ordered_json::object());
-    const double seconds = value_at(measured, "seconds");
     const std::string commit = text_at(r.run, "commit");
-    table.rows.push_back({r.name, r.finished ? day_of(r) : "not yet",
-                          cat(text_at(r.run, "mrrope"), commit.empty() ? "" : ", commit " + commit),
-                          text_at(r.run, "engine"), cat(count_at(measured, "tokens")),
-                          std::isfinite(seconds) ? fixed(seconds / 3600, 2) : "-"});
+    Sum& sum = sums[{r.finished ? day_of(r) : "not yet",
+                     cat(text_at(r.run, "mrrope"), commit.empty() ? "" : ", commit " + commit),
+                     text_at(r.run, "engine")}];
+    sum.names.push_back(r.name);
+    sum.tokens += std::int64_t(count_at(measured, "tokens"));
+    sum.seconds += value_at(measured, "seconds");
+  }
+  for (const auto& [common, sum] : sums) {
+    std::vector<std::string> row = {joined(sum.names, ", ")};
+    row.insert(row.end(), common.begin(), common.end());
+    row.push_back(cat(sum.tokens));
+    row.push_back(std::isfinite(sum.seconds) ? fixed(sum.seconds / 3600, 2) : "-");
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -131,9 +145,9 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
     if (!t.main) continue;
     if (section != t.section) out += cat("## ", markdown_text(t.section), "\n\n");
     section = t.section;
-    out += to_markdown(t.table, cat(t.table.caption, " (", t.runs, ")"));
+    out += to_markdown(t.table, t.table.caption);
   }
-  out += cat("## Where the numbers come from\n\n", to_markdown(source_table(good), "Each run"));
+  out += cat("## Where the numbers come from\n\n", to_markdown(source_table(good), "Runs"));
   for (const RunRecord& r : good) {
     out += cat("- ", markdown_text(r.name), ": ", code_span(text_at(r.run, "command")), "\n");
   }

@@ -137,8 +137,7 @@ std::string scale_text(const RecordedMethod& method, std::int64_t window, std::i
 struct TaskTable {
   std::string section;
   DataTable table;
-  std::string runs;   // their names
-  bool main = false;  // of the metric that methods are compared by
+  bool main = false;  // of the metrics that a page of Markdown shows
 };
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records);
 
