@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope export as users type it.
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include "formats/gguf/gguf.h"
 #include "support/command.h"
 #include "support/gguf_writer.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
 
-using test::llama_gguf;
-using test::names_in;
 namespace fs = std::filesystem;
 
 // Small, without weights: for everything but the proof.

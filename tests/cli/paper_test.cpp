@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/design/paper.md: every command in it works as printed, and its verdicts are those of the
 // claims.
-#include <gtest/gtest.h>
-
-#include <set>
 
 #include "support/command.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

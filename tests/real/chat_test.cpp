@@ -32,8 +32,7 @@ TEST_P(RealChat, RendersAsTransformersDoes) {
       ADD_FAILURE() << "a prompt without a template: " << prompt(conversation);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-      EXPECT_NE(std::string(error.what()).find("has no chat template"), std::string::npos)
-          << error.what();
+      EXPECT_TRUE(contains(error.what(), "has no chat template"));
     }
   }
 }
