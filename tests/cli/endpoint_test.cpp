@@ -5,7 +5,6 @@
 
 #include "support/command.h"
 #include "support/fake_server.h"
-#include "support/test.h"
 
 namespace mrrope {
 namespace {

@@ -6,7 +6,6 @@
 #include "formats/gguf/gguf.h"
 #include "support/command.h"
 #include "support/gguf_writer.h"
-#include "support/test.h"
 
 namespace mrrope {
 namespace {

@@ -3,7 +3,6 @@
 // claims.
 
 #include "support/command.h"
-#include "support/test.h"
 
 namespace mrrope {
 namespace {

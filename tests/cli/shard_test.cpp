@@ -3,7 +3,6 @@
 #include <signal.h>
 
 #include "support/command.h"
-#include "support/test.h"
 
 namespace mrrope {
 namespace {

@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include "support/command.h"
-#include "support/test.h"
 
 namespace mrrope {
 namespace {
