@@ -3,8 +3,8 @@
 // tools/record_chats.py has recorded.
 #include "base/sha256.h"
 #include "engine/llama/local.h"
-#include "mrrope/error.h"
 #include "real/models.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
