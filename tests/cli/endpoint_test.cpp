@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command against a server on loopback that behaves well, badly, or not at all: the results are
 // the same, and what happened is reported.
-#include <gtest/gtest.h>
 #include <signal.h>
-
-#include <chrono>
-#include <thread>
 
 #include "support/command.h"
 #include "support/fake_server.h"
 
 namespace mrrope {
 namespace {
-
-using test::FakeServer;
 
 class Endpoint : public testing::Test {
  protected:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope export as users type it.
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -11,8 +10,6 @@
 namespace mrrope {
 namespace {
 
-using test::llama_gguf;
-using test::names_in;
 namespace fs = std::filesystem;
 
 // Small, without weights: for everything but the proof.

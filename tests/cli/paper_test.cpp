@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // docs/design/paper.md: every command in it works as printed, and its verdicts are those of the
 // claims.
-#include <gtest/gtest.h>
-
-#include <set>
 
 #include "support/command.h"
 

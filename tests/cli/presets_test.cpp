@@ -3,13 +3,6 @@
 // that has the name, the window and the base of the preset's family. Flags after it make its
 // lengths and numbers of samples smaller, each from the preset's own; plans stay those of the
 // paper. results.json is compared with data/paper.json.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cstring>
-#include <map>
-#include <random>
-#include <sstream>
 
 #include "formats/gguf/gguf.h"
 #include "support/command.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs in parts: real processes, two of them killed, merged into the bytes of one run.
-#include <gtest/gtest.h>
 #include <signal.h>
-
-#include <chrono>
-#include <thread>
 
 #include "support/command.h"
 

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of the real command that are killed, interrupted, run out of disk space or given another
 // model: the same command again must produce the bytes of an undisturbed run.
-#include <gtest/gtest.h>
 #include <signal.h>
-
-#include <algorithm>
-#include <chrono>
-#include <cstdlib>
-#include <random>
-#include <thread>
 
 #include "support/command.h"
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The corpus in ordinary builds: seeds, and whatever a fuzzer once found.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-#include <vector>
 
 #include "fuzz/targets.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

@@ -4,21 +4,13 @@
 // how many dimensions, which of them follow the context's scaling, and how factors are used.
 #include "formats/architectures.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
 #include <cctype>
-#include <cstring>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
 
 #include "ggml-backend.h"
 #include "ggml.h"
 #include "llama.h"
-#include "mrrope/error.h"
 #include "support/architecture_cases.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/graph/capture.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
-#include "support/expect_error.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

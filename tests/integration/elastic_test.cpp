@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ladder in use: turned keys must match the reference, and inside its window the model must be
 // the untouched one.
-#include <gtest/gtest.h>
-
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 
 #include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary.h"
 #include "support/cached_keys.h"
 #include "support/observe.h"
 #include "support/random_model.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
-
-using test::Keys;
-using test::largest_difference;
-using test::observe;
-using test::read_keys;
-using test::Rows;
-using test::turn_error;
-using test::words;
 
 // On the CPU, unless MRROPE_TEST_GPU is set.
 int gpu_layers() { return std::getenv("MRROPE_TEST_GPU") != nullptr ? -1 : 0; }

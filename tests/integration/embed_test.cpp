@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embeddings against libllama called directly, which computes and pools a text at once.
-#include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "engine/llama/local_model.h"
 #include "support/architecture_cases.h"
-#include "support/expect_error.h"
 #include "support/gguf_edit.h"
 #include "support/observe.h"
-#include "support/temp_folder.h"
-#include "support/text.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

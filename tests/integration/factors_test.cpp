@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stock llama.cpp does with factors in a file, determined by loading one: for every row of the
 // table that takes plans, a small random model with and without them.
-#include <gtest/gtest.h>
 
 #include "engine/llama/local.h"
 #include "formats/architectures.h"
-#include "mrrope/error.h"
 #include "support/architecture_cases.h"
 #include "support/gguf_edit.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::exporting {
 namespace {
-
-using test::edit_gguf;
 
 bool is_list(const std::string& name) { return name.rfind("rope_f", 0) == 0; }
 
@@ -28,8 +24,7 @@ Row last_logits(const std::filesystem::path& file) {
     return stock_logits({file}, tokens, {11}, options).at(0);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
-    EXPECT_NE(std::string(error.what()).find("wrong number of tensors"), std::string::npos)
-        << error.what();
+    EXPECT_TRUE(contains(error.what(), "wrong number of tensors"));
     return {};
   }
 }

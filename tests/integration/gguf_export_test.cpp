@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exported files in stock libllama against the source under the injected plan, on small random
 // models: one per architecture that has an exact encoding, and the other encodings.
-#include <gtest/gtest.h>
 #include <llama.h>
-
-#include <cmath>
 
 #include "engine/llama/local.h"
 #include "export/export.h"
 #include "formats/architectures.h"
-#include "mrrope/error.h"
 #include "support/architecture_cases.h"
-#include "support/expect_error.h"
 #include "support/gguf_edit.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::exporting {
 namespace {
-
-using test::edit_gguf;
-using test::TempFolder;
 
 constexpr int kTokens = 80;
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every architecture either grows, its keys turned as the reference says, or is refused with a
 // reason: under elastic ladders, and under ladders with a near part where the border first moves.
-#include <gtest/gtest.h>
 
 #include "base/text.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/error.h"
 #include "support/architecture_cases.h"
 #include "support/cached_keys.h"
 #include "support/observe.h"
 #include "support/random_model.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
@@ -78,7 +77,7 @@ TEST_P(Growing, ClimbsOrIsRefusedWithTheReason) {
       return true;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-      EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << error.what();
+      EXPECT_TRUE(contains(error.what(), reason));
       std::printf("  refused: %s\n", error.what());
       return false;
     }

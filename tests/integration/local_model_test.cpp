@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that the local engine refuses to open.
-#include <gtest/gtest.h>
-
-#include <functional>
 
 #include "engine/llama/local.h"
-#include "support/expect_error.h"
-#include "support/text.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
-
-using test::contains;
 
 Error refusal(const Model& facts, const LocalOptions& options) {
   return test::error_of([&] { open_local(facts, options); });

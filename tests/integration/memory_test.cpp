@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory planned before loading, compared with what libllama then reports.
-#include <gtest/gtest.h>
 #include <llama.h>
 
-#include <cstring>
-#include <string>
-
 #include "engine/llama/local.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ladders with a near part, against attention computed in double from its definition.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
 
 #include "base/text.h"
 #include "core/methods.h"
@@ -12,19 +7,13 @@
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "support/cached_keys.h"
-#include "support/expect_error.h"
 #include "support/observe.h"
 #include "support/random_model.h"
 #include "support/reference_llama.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
-
-using test::largest_difference;
-using test::observe;
-using test::Rows;
-using test::words;
 
 constexpr std::int64_t kWindow = 64;
 constexpr NearPart kNear{12, 10};

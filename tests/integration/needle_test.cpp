@@ -2,11 +2,8 @@
 // Needles on the bundled model: what prefix sharing saves, and that it changes no answer.
 #include "eval/tasks/needle/needle.h"
 
-#include <gtest/gtest.h>
-
-#include <iostream>
-
 #include "engine/llama/local.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {

@@ -3,17 +3,11 @@
 // mechanism, `pi` must equal its own linear scaling, `ntk` its own changed base, `yarn` its own
 // YaRN, and `none` the untouched model. Sequences run through three full ubatches, a rest and eight
 // single tokens, so that reused graphs are covered.
-#include <gtest/gtest.h>
 #include <llama.h>
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <numbers>
-
 #include "engine/llama/local.h"
-#include "mrrope/error.h"
 #include "support/random_model.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

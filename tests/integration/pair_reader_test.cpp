@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <numeric>
-
 #include "engine/llama/graph/capture.h"
 #include "mrrope/rotary.h"
-#include "support/expect_error.h"
 #include "support/rotary_reference.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

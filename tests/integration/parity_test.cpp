@@ -6,13 +6,9 @@
 // A single token may move by half a nat where the model is unsure; the mean over a band of 256 does
 // not move by more than kBandTolerance, and the mean of all not by more than kMeanTolerance.
 // Another method moves bands by kLeastSignal or more.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "engine/llama/local.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -2,24 +2,16 @@
 // A model whose layers are on two RPC servers, real processes on loopback: under plans and ladders
 // it computes what one process does.
 #include <ggml-rpc.h>
-#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <set>
-#include <thread>
-
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/error.h"
-#include "support/expect_error.h"
 #include "support/random_model.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
@@ -152,7 +144,7 @@ TEST(Rpc, RefusesAddressesThatAreNotServersByName) {
     options.rpc = list;
     const Error error = test::error_of([&] { open_local(facts, options); });
     EXPECT_EQ(error.kind(), kind) << error.what();
-    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    EXPECT_TRUE(contains(error.what(), words));
     EXPECT_FALSE(error.hint().empty());
   };
   for (const char* bad : {"host", ":50052", "host:", "host:0", "host:70000", "a:1x", ","}) {

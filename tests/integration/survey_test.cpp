@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every architecture that takes plans, opened by the engine and run under `pi`: bit for bit what
 // llama.cpp's own linear scaling gives. oracle_test.cpp tests fewer architectures more thoroughly.
-#include <gtest/gtest.h>
 #include <llama.h>
 
 #include "engine/llama/local.h"
-#include "mrrope/error.h"
 #include "support/architecture_cases.h"
-#include "support/expect_error.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

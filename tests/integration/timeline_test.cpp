@@ -2,28 +2,18 @@
 // The local engine: however a timeline reached its state, it must give the results of a fresh one.
 // This is checked on small random models with weights in F32, since quantised ones turn the last
 // bit of a float into hundredths of a nat; the rest runs on the bundled model.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstring>
-#include <fstream>
 
 #include "engine/llama/choose.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/error.h"
-#include "support/expect_error.h"
 #include "support/gguf_edit.h"
 #include "support/log_probability_reference.h"
 #include "support/observe.h"
 #include "support/random_model.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
-
-using test::observe;
-using test::Rows;
 
 // Nats. Other batch boundaries and other cells of the cache change the order of float sums.
 constexpr double kNoise = 1e-4;
@@ -554,7 +544,7 @@ TEST(LocalModel, KnowsItsVocabulary) {
   EXPECT_NE(tiny().tokenize("<s>", false, false), std::vector<Token>{0});
   EXPECT_EQ(kind_of([] { tiny().apply_chat_template({}); }), ErrorKind::unsupported);
   EXPECT_EQ(tiny().context_length(), 2048);
-  EXPECT_NE(tiny().description().find("llama.cpp 0.5.0"), std::string::npos);
+  EXPECT_TRUE(contains(tiny().description(), "llama.cpp 0.5.0"));
 }
 
 TEST(LocalModel, RefusesWhatItCannotDo) {

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files with LongRoPE's two lists under elastic:vendor, their default: stock llama.cpp's short list
 // inside the original window, and beyond it the long one, with the keys turned at the border.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdio>
-#include <numeric>
 
 #include "engine/llama/local.h"
 #include "formats/gguf/gguf.h"
 #include "support/observe.h"
 #include "support/random_model.h"
 #include "support/reference_llama.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
-
-using test::largest_difference;
-using test::observe;
-using test::Rows;
-using test::words;
 
 constexpr std::size_t kWindow = 256;  // libllama's contexts are multiples of it
 constexpr std::size_t kTokens = 330;

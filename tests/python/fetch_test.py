@@ -3,13 +3,11 @@
 
 fetch_test.py FETCH.PY
 
-pip takes the wheels from a local folder, or from a server in this process. A copy of fetch.py reads
-a models.json that describes them. Standard library and pip only.
+pip takes the wheels from a local folder. A copy of fetch.py reads a models.json that describes them. Standard library and pip only.
 """
 import contextlib
 import fcntl
 import hashlib
-import http.server
 import importlib.util
 import io
 import json
@@ -17,11 +15,9 @@ import os
 import pathlib
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 import unittest.mock
 import zipfile
@@ -58,50 +54,6 @@ def wheel(number, part):
 
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
-
-
-class Index(http.server.ThreadingHTTPServer):
-    """An index of packages that never sends the wheel it was asked for."""
-
-    def __init__(self, wheels):
-        index = self
-        self.asked = threading.Event()
-        self.over = threading.Event()
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                if self.path.endswith(".whl"):
-                    self.send_response(200)
-                    self.send_header("Content-Length", "1000000")
-                    self.end_headers()
-                    self.wfile.write(b"PK")
-                    self.wfile.flush()
-                    index.asked.set()
-                    index.over.wait()
-                    return
-                package = self.path.strip("/").replace("-", "_")
-                links = "".join(f'<a href="/files/{name}">{name}</a>' for name in wheels
-                                if name.startswith(package + "-"))
-                page = f"<!DOCTYPE html><html><body>{links}</body></html>".encode()
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html")
-                self.send_header("Content-Length", str(len(page)))
-                self.end_headers()
-                self.wfile.write(page)
-
-            def log_message(self, *unused):
-                pass
-
-        super().__init__(("127.0.0.1", 0), Handler)
-
-    def __enter__(self):
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *unused):
-        self.over.set()
-        self.shutdown()
-        self.server_close()
 
 
 class FetchTest(unittest.TestCase):
@@ -256,25 +208,6 @@ class FetchTest(unittest.TestCase):
             done = self.fetch()
             self.check_made(done)
             self.assertIn(f"{self.final} is damaged", done.stderr)
-
-    def test_resumes_after_ctrl_c_in_a_download(self):
-        with Index(self.wheels) as index:
-            environment = self.environment(
-                PIP_NO_INDEX=None, PIP_FIND_LINKS=None, NO_PROXY="*", no_proxy="*",
-                PIP_INDEX_URL=f"http://127.0.0.1:{index.server_port}/")
-            process = subprocess.Popen(self.command("toy"), env=environment, text=True,
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       start_new_session=True)
-            try:
-                self.assertTrue(index.asked.wait(120), "pip asks for no wheel")
-                os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-                out, err = process.communicate(timeout=120)
-            finally:
-                process.kill()
-        self.check_refused(subprocess.CompletedProcess([], process.returncode, out, err),
-                           "interrupted", "type tools/models/fetch.py toy", code=130)
-        self.assertEqual(self.kept(), [])
-        self.check_made(self.fetch())
 
     def run_here(self, *patches):
         """fetch.py in this process, so that parts of it can be replaced."""

@@ -292,8 +292,10 @@ class HubTest(unittest.TestCase):
         self.run_it("inspect", "-hf", "user/tiny:Q5_K", code=2, words=["user/tiny has no Q5_K", "Q4_K_M, Q8_0"])
         self.hub.add("user/other", {"model.safetensors": b"x"})
         self.run_it("inspect", "-hf", "user/other", code=1, words=["user/other has no GGUF file"])
-        for bad in ("tiny", "a/b/c", "user/tiny:", "user/tiny:[", "../x", "user/ti ny", "user/tiny:../x", ""):
-            self.run_it("inspect", f"--hf-repo={bad}", code=2)
+        for bad in ("tiny", "a/b/c", "/b", "a/", "a/..", "../x", "a--b/c", "user/tiny:", "user/tiny:[", "a/b:Q4:x",
+                    "user/ti ny", "user/tiny:../x", "https://a/b"):
+            self.run_it("inspect", f"--hf-repo={bad}", code=2, words=["is not the name of a repository"])
+        self.run_it("inspect", "--hf-repo=", code=2)
         self.run_it("inspect", "x.gguf", "-hf", "user/tiny", code=2, words=["excludes"])
         self.assertEqual(self.gets(), [])
 

@@ -3,8 +3,8 @@
 // tools/record_chats.py has recorded.
 #include "base/sha256.h"
 #include "engine/llama/local.h"
-#include "mrrope/error.h"
 #include "real/models.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
@@ -32,8 +32,7 @@ TEST_P(RealChat, RendersAsTransformersDoes) {
       ADD_FAILURE() << "a prompt without a template: " << prompt(conversation);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-      EXPECT_NE(std::string(error.what()).find("has no chat template"), std::string::npos)
-          << error.what();
+      EXPECT_TRUE(contains(error.what(), "has no chat template"));
     }
   }
 }

@@ -2,10 +2,10 @@
 // mrrope export of real models under pro at 4 windows, verified in stock libllama. The window is
 // set to 410 tokens, so that the verification reads 512 and not 4096, which takes the largest model
 // 100 s on two cores.
-#include <iostream>
 
 #include "real/models.h"
 #include "support/command.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

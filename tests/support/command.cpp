@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/command.h"
 
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <stdexcept>
 
 namespace mrrope {
 
@@ -19,11 +15,7 @@ CommandResult expect_run(const std::string& arguments, int exit_code,
                          std::initializer_list<std::string> words, const std::string& before) {
   const CommandResult r = run_command(arguments, before);
   EXPECT_EQ(r.exit_code, exit_code) << arguments << "\n" << r.err;
-  for (const std::string& part : words) {
-    EXPECT_NE((r.out + r.err).find(part), std::string::npos) << arguments << "\n"
-                                                             << part << "\n"
-                                                             << r.out << r.err;
-  }
+  for (const std::string& part : words) EXPECT_TRUE(contains(r.out + r.err, part)) << arguments;
   return r;
 }
 

@@ -4,22 +4,9 @@
 
 #include <sys/types.h>
 
-#include <initializer_list>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-
-#include "support/temp_folder.h"
-#include "support/text.h"
+#include "support/test.h"
 
 namespace mrrope {
-
-using nlohmann::json;
-using test::contains;
-using test::lemmas;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 inline const std::string kModel = MRROPE_TINY_MODEL;
 

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <string_view>
 
 namespace mrrope::test {
 
-inline bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
+inline testing::AssertionResult contains(std::string_view text, std::string_view part) {
+  return testing::AssertionResult(text.find(part) != std::string_view::npos)
+         << "looked for \"" << part << "\" in: " << text;
 }
 
 // Lines of text, no two of them alike.

@@ -5,10 +5,10 @@
 transcripts.py MRROPE FILE...            compares
 transcripts.py --update MRROPE FILE...   writes what the commands print now; read the difference
 
-Lines of standard error begin with "! ", and a failure ends with "[exit N]". The commands run in an empty
-folder with the bundled model as tiny.gguf and its Hugging Face folder as tiny, docs and tools, a text as lemmas.txt,
-and pick.py as a command; lines that begin with "#" before a command are kept. Where the data lie, how much memory is
-free and what takes how long is not shown, of a number nine decimals.
+Lines of standard error begin with "! ", and a failure ends with "[exit N]". The commands run in an empty folder with
+the bundled model as tiny.gguf and its Hugging Face folder as tiny, a small Phi-3 as phi.gguf, cmake, docs, tests and
+tools, a text as lemmas.txt, and pick.py as a command; lines that begin with "#" before a command are kept. Where the
+data lie, how much memory is free and what takes how long is not shown, of a number nine decimals.
 """
 import difflib
 import os
@@ -46,7 +46,8 @@ def played(text, mrrope):
         os.mkdir(f"{folder}/bin")
         os.symlink(mrrope, f"{folder}/bin/mrrope")
         os.symlink(TESTS / "transcripts/pick.py", f"{folder}/bin/pick")
-        for name in ("docs", "tools"):
+        os.symlink(TESTS / "golden/two_lists.gguf", f"{folder}/phi.gguf")
+        for name in ("cmake", "docs", "tests", "tools"):
             os.symlink(TESTS.parent / name, f"{folder}/{name}")
         pathlib.Path(folder, "lemmas.txt").write_text(LEMMAS)
         environment = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}

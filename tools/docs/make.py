@@ -5,6 +5,7 @@
     tools/docs/make.py MRROPE             compares them with what would be made now
     tools/docs/make.py --update MRROPE    writes them; read the difference
 
+glossary.md                 from the words of reports (src/report/page/terms.json)
 reference/command-line.md   from the table of flags (mrrope --generate markdown)
 reference/server.md         from the tables of routes and fields (src/serve/api)
 measurements/MODEL.md       mrrope report data/runs/MODEL
@@ -25,7 +26,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MADE = ["reference/command-line.md", "reference/server.md", "measurements"]  # below docs
+MADE = ["glossary.md", "reference/command-line.md", "reference/server.md", "measurements"]  # below docs
 
 
 
@@ -33,6 +34,13 @@ def command_line(mrrope):
     text = subprocess.run([mrrope, "--generate", "markdown"], check=True, capture_output=True, text=True).stdout
     return ("# Command line\n\nEvery verb and flag, from the table behind `mrrope --help`. What the methods and "
             "their parameters mean is in\n[methods.md](methods.md).\n\n" + text.rstrip("\n") + "\n")
+
+
+def glossary():
+    terms = json.loads((ROOT / "src/report/page/terms.json").read_text())
+    return ("# Words\n\nWhat the words of mrrope mean, in the command, its reports and these pages. `mrrope help words` "
+            "prints the same.\n\n| word | meaning |\n|---|---|\n"
+            + "".join(f"| {row['term']} | {row['meaning']} |\n" for row in terms))
 
 
 def server():
@@ -193,6 +201,7 @@ def main():
         os.symlink(mrrope, work / "bin/mrrope")
         (pages / "reference/command-line.md").write_text(command_line(mrrope))
         (pages / "reference/server.md").write_text(server())
+        (pages / "glossary.md").write_text(glossary())
         measured(mrrope, pages)
         made = {**files_of(pages), "../README.md": (work / "README.md").read_text()}
     there = {**files_of(ROOT / "docs"), "../README.md": (ROOT / "README.md").read_text()}

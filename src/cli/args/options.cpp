@@ -223,19 +223,17 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
   add(verb, "--plan", flags.plan_files);
 }
 
-void add_profile(CLI::App& verb, ExtensionFlags& flags) {
-  CLI::Option* file = add(verb, "--profile", flags.profile);
-  add(verb, "--no-profile", flags.no_profile)->excludes(file);
-}
+void add_profile(CLI::App& verb, ExtensionFlags& flags) { add(verb, "--profile", flags.profile); }
 
 void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens, bool grows) {
   std::vector<MethodSpec> methods;
   if (!flags.methods.empty()) methods = method_specs(flags);
   const bool wanted = std::any_of(methods.begin(), methods.end(), is_unnamed);
-  refuse_if(!wanted && !flags.profile.empty(),
+  const bool ignored = flags.profile == "none";
+  refuse_if(!wanted && !flags.profile.empty() && !ignored,
             cat("--profile ", flags.profile, " does nothing: no method is auto"),
             "leave out --profile, or --method and --plan");
-  if (!wanted || flags.no_profile || tokens <= model.geometry.train_length) return;
+  if (!wanted || ignored || tokens <= model.geometry.train_length) return;
   std::optional<tune::Profile> profile;
   if (flags.profile.empty()) {
     std::vector<std::string> damaged;
@@ -248,7 +246,7 @@ void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens
   if (!profile) return;
   flags.tuned = profile->method;
   note(cat("auto is ", to_string(profile->method), ", by the profile ", profile->file.string(),
-           flags.profile.empty() ? "; --no-profile ignores it" : ""));
+           flags.profile.empty() ? "; --profile none ignores it" : ""));
 }
 
 void add_format(CLI::App& verb, std::string& format) {

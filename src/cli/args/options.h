@@ -96,8 +96,8 @@ struct ExtensionFlags {
   // Short forms of parameters, in the order of parameters(): --low 5 for pro(low=5).
   std::vector<std::string> parameters = std::vector<std::string>(mrrope::parameters().size());
   std::vector<std::string> plan_files;
-  std::string profile;  // a file that tune wrote; empty: the one that is kept, if there is one
-  bool no_profile = false;
+  // A file that tune wrote, or none; empty: the one that is kept, if there is one.
+  std::string profile;
   std::optional<MethodSpec> tuned = {};  // what take_profile() found in the place of auto
 };
 std::vector<std::string> method_names();
@@ -108,7 +108,7 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
 inline constexpr const char* kWithoutMethod =
     "auto: none inside the window, far:pi beyond (Phi-3 and Phi-4: elastic:vendor)";
 
-// --profile and --no-profile, for verbs that use profiles.
+// For verbs that use profiles.
 void add_profile(CLI::App& verb, ExtensionFlags& flags);
 // Where auto is among the methods, for this many tokens: what tune found for this model, with a
 // note. grows: whether a context that grows is wanted, or a static plan.

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/files/output_file.h"
 
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
 
-using test::names_in;
-using test::read_file;
-using test::TempFolder;
 namespace fs = std::filesystem;
 
 TEST(OutputFile, IsKeptOnlyIfFinished) {

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/files/output_file.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
 
-using test::names_in;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 namespace fs = std::filesystem;
 
 using Names = std::vector<std::string>;

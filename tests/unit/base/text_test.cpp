@@ -1,45 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
-#include <gtest/gtest.h>
-
 #include "base/utf8.h"
 #include "base/words.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
 
-TEST(Text, DurationInWords) {
-  EXPECT_EQ(duration_text(0.2), "1 s");
-  EXPECT_EQ(duration_text(185), "3 min 05 s");
-  EXPECT_EQ(duration_text(7620), "2 h 07 min");
-  EXPECT_EQ(duration_text(1.3e9), "41 years");
-  EXPECT_EQ(duration_text(1e300), "over 1000 years");
-  EXPECT_EQ(duration_text(std::numeric_limits<double>::infinity()), "unknown");
+template <typename Value>
+std::string if_any(const Value& value) {
+  return value ? cat(*value) : "none";
 }
 
-TEST(Text, NumberIsAllOfAText) {
-  EXPECT_EQ(parse_double("1.5"), 1.5);
-  EXPECT_EQ(parse_double("-2e3"), -2000);
-  EXPECT_EQ(parse_double(".5"), 0.5);
-  for (const char* text :
-       {"", " 1", "1 ", "1x", "x", "0x10", "nan", "inf", "1e999", "--1", "e", "."}) {
-    EXPECT_EQ(parse_double(text), std::nullopt) << text;
-  }
-  EXPECT_EQ(parse_double(std::string("1\0", 2)), std::nullopt);
-}
-
-TEST(Text, ShellWordIsQuotedOnlyWhereNeeded) {
-  EXPECT_EQ(shell_word("models/a-1.gguf"), "models/a-1.gguf");
-  EXPECT_EQ(shell_word("a b's"), "'a b'\\''s'");
-  EXPECT_EQ(shell_word(""), "''");
-}
-
-TEST(Csv, QuotesOnlyWhatNeedsIt) {
-  EXPECT_EQ(csv_line({"a", "1.5", ""}), "a,1.5,\n");
-  EXPECT_EQ(csv_line({"a,b", "say \"hi\"", "two\nlines", "\r"}),
-            "\"a,b\",\"say \"\"hi\"\"\",\"two\nlines\",\"\r\"\n");
-  EXPECT_EQ(csv_line({}), "\n");
+TEST(Text, FunctionsOfTexts) {
+  const std::vector<std::string> verbs = {"inspect", "plan", "export", "report"};
+  test::expect_functions(
+      "text",
+      {{"duration", [](auto& a) { return duration_text(std::stod(a[0])); }},
+       {"number", [](auto& a) { return if_any(parse_double(a[0])); }},
+       {"shell", [](auto& a) { return shell_word(a[0]); }},
+       {"csv", [](auto& a) { return csv_line(a); }},
+       {"edits", [](auto& a) { return cat(edit_distance(a[0], a[1])); }},
+       {"closest", [&](auto& a) { return closest(a[0], verbs) + did_you_mean(a[0], verbs); }},
+       {"size", [](auto& a) { return cat(first_character(a[0]).size); }},
+       {"whole", [](auto& a) { return cat(whole_characters(a[0])); }},
+       {"loopback", [](auto& a) { return cat(is_loopback_host(a[0])); }},
+       {"host", [](auto& a) { return host_of_authority(a[0]); }}});
 }
 
 TEST(TextTable, AlignsColumnsWithoutTrailingBlanks) {
@@ -47,29 +34,6 @@ TEST(TextTable, AlignsColumnsWithoutTrailingBlanks) {
             "name         n\nx          100\nlong name\n");
   EXPECT_EQ(aligned({{"a", "bb"}, {"ccc", "d"}}, {1}), "  a  bb\nccc  d\n");
   EXPECT_EQ(aligned({{"a", "bb"}, {"ccc", "d"}}, {}), "  a  bb\nccc   d\n");
-}
-
-TEST(Spelling, CountsEdits) {
-  EXPECT_EQ(edit_distance("", ""), 0u);
-  EXPECT_EQ(edit_distance("plan", ""), 4u);
-  EXPECT_EQ(edit_distance("plan", "plan"), 0u);
-  EXPECT_EQ(edit_distance("plan", "plane"), 1u);
-  EXPECT_EQ(edit_distance("plan", "pan"), 1u);
-  EXPECT_EQ(edit_distance("plan", "plen"), 1u);
-  EXPECT_EQ(edit_distance("plan", "paln"), 1u);  // neighbours swapped
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
-}
-
-TEST(Spelling, SuggestsOnlyWhatIsClose) {
-  const std::vector<std::string> words = {"inspect", "plan", "export", "report"};
-  EXPECT_EQ(closest("inspct", words), "inspect");
-  EXPECT_EQ(closest("PLNA", words), "plan");
-  EXPECT_EQ(closest("reprot", words), "report");
-  EXPECT_EQ(closest("fly", words), "");
-  EXPECT_EQ(closest("", words), "");
-  EXPECT_EQ(closest(std::string(1 << 20, 'a'), words), "");
-  EXPECT_EQ(did_you_mean("pla", words), "did you mean plan? ");
-  EXPECT_EQ(did_you_mean("fly", words), "");
 }
 
 TEST(Utf8, RoundTripsEveryCharacter) {
@@ -87,28 +51,6 @@ TEST(Utf8, RoundTripsEveryCharacter) {
       ASSERT_EQ(character_size(text[0]), text.size());
     }
   }
-}
-
-TEST(Utf8, InvalidCharactersHaveNoSize) {
-  using namespace std::string_view_literals;
-  for (const std::string_view text :
-       {""sv, "\x80"sv, "\xc0\x80"sv, "\xc1\xbf"sv, "\xc3"sv, "\xc3x"sv, "\xe0\x9f\xbf"sv,
-        "\xe2\x82"sv, "\xed\xa0\x80"sv, "\xf0\x8f\xbf\xbf"sv, "\xf4\x90\x80\x80"sv,
-        "\xf5\x80\x80\x80"sv, "\xff"sv}) {
-    EXPECT_EQ(first_character(text).size, 0U) << testing::PrintToString(std::string(text));
-  }
-}
-
-TEST(WholeCharacters, WaitsForTheRestOfACharacter) {
-  EXPECT_EQ(whole_characters(""), 0U);
-  EXPECT_EQ(whole_characters("abc"), 3U);
-  EXPECT_EQ(whole_characters("ab\xC3"), 2U);
-  EXPECT_EQ(whole_characters("ab\xC3\xA9"), 4U);
-  EXPECT_EQ(whole_characters("\xE2\x82"), 0U);
-  EXPECT_EQ(whole_characters("\xF0\x9F\x98"), 0U);
-  EXPECT_EQ(whole_characters("\xF0\x9F\x98\x80"), 4U);
-  EXPECT_EQ(whole_characters("\x80\x80\x80\x80"), 4U);  // nothing to wait for
-  EXPECT_EQ(whole_characters("\xFF"), 1U);
 }
 
 std::string feed(TextStream& stream, std::string_view text) {
@@ -148,30 +90,6 @@ TEST(TextStream, EmitsHeldTextThatIsNotAStopString) {
   EXPECT_EQ(stream.add("try"), "<|entry");
   EXPECT_EQ(feed(stream, "<|"), "");
   EXPECT_EQ(stream.finish(), "<|");
-}
-
-TEST(Net, LoopbackIsExact) {
-  for (const char* host :
-       {"localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "127.255.255.255", "::1", "[::1]"}) {
-    EXPECT_TRUE(is_loopback_host(host)) << host;
-  }
-  // clang-format off
-  for (const char* host :
-       {"", "127.", "127.0.0", "127.0.0.1.", "127.0.0.1.evil.example", "127.evil.example", "127.1",
-        "127.0.0.256", "127.0.0.01", "0127.0.0.1", "127.0.0.1 ", "127.0.0.+1", "127.0.0.0.1", "128.0.0.1",
-        "10.0.0.1", "localhost.", "localhost.evil.example", "localhos", "[::1", "::1%lo", "[::ffff:127.0.0.1]", "127.0.0.x", "127..0.1"}) {
-    // clang-format on
-    EXPECT_FALSE(is_loopback_host(host)) << host;
-  }
-}
-
-TEST(Net, StripsThePortOfAnAuthority) {
-  EXPECT_EQ(host_of_authority("localhost:8080"), "localhost");
-  EXPECT_EQ(host_of_authority("localhost"), "localhost");
-  EXPECT_EQ(host_of_authority("[::1]:8080"), "[::1]");
-  EXPECT_EQ(host_of_authority("[::1]"), "[::1]");
-  EXPECT_EQ(host_of_authority("127.0.0.1:80:90"), "127.0.0.1");
-  EXPECT_EQ(host_of_authority(""), "");
 }
 
 }  // namespace

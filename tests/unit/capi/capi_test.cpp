@@ -1,15 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <string>
-#include <vector>
-
 #include "formats/plan_file.h"
 #include "mrrope/mrrope.h"
 #include "mrrope/version.h"
 #include "nlohmann/json.hpp"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests and answers as JSON.
-#include <gtest/gtest.h>
-
-#include <string>
 
 #include "formats/plan_file.h"
 #include "mrrope/mrrope.h"
 #include "nlohmann/json.hpp"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
 
 const std::string kTinyFolder = std::string(MRROPE_GOLDEN_DIR) + "/tiny_config";
 const Geometry kGeometry{.rotary_dim = 64, .base = 1e5, .train_length = 8192};

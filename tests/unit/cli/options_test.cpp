@@ -1,37 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args/options.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdlib>
-#include <fstream>
-
 #include "base/text.h"
 #include "cli/args/presets.h"
 #include "cli/chat/line_reader.h"
-#include "mrrope/error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::cli {
 namespace {
 
 using engine::ReadingSpeed;
 using engine::seconds_to_read;
-
-TEST(ParseLength, AcceptsTokensAndUnits) {
-  EXPECT_EQ(parse_length("4096"), 4096);
-  EXPECT_EQ(parse_length("128k"), 131072);
-  EXPECT_EQ(parse_length("128K"), 131072);
-  EXPECT_EQ(parse_length("1m"), 1048576);
-  for (const char* bad :
-       {"", "k", "0", "-1", "4.5k", "4kk", "1e3", "99999999999999999999", "2097152m"}) {
-    EXPECT_THROW(parse_length(bad), Error) << bad;
-  }
-  for (const std::int64_t n : {1, 1000, 1024, 131072, 1048576}) {
-    EXPECT_EQ(parse_length(length_text(n)), n);
-  }
-}
 
 Model phi_like() {
   Model m;
@@ -136,7 +115,7 @@ TEST(ReadingSpeed, IsExactForALinearCost) {
   EXPECT_NEAR(speed->slope, 50e-9, 1e-14);
   EXPECT_NEAR(seconds_to_read(*speed, {1000, 1000}), 2 * (1.0 + 50e-9 * 5e5), 1e-6);
   EXPECT_FALSE(speed_of({1}));
-  EXPECT_NE(engine::time_text(std::nullopt, {1}).find("inspect MODEL --time"), std::string::npos);
+  EXPECT_TRUE(contains(engine::time_text(std::nullopt, {1}), "inspect MODEL --time"));
 }
 
 TEST(ReadingSpeed, ADisturbedChunkDoesNotMakeHoursOfMinutes) {
@@ -172,44 +151,37 @@ TEST(ReadingSpeed, IsKeptForTheSameModelAndOptions) {
 
 // ---- chat
 
-std::vector<std::string> messages(std::vector<std::string> lines) {
+std::string messages(const Arguments& lines) {
   std::size_t next = 0;
   const ReadLine read = [&](const std::string&) -> std::optional<std::string> {
     if (next == lines.size()) return std::nullopt;
     return lines[next++];
   };
-  std::vector<std::string> out;
-  while (const auto message = read_message(read, "> ")) out.push_back(*message);
+  std::string out;
+  while (const auto message = read_message(read, "> ")) out += "[" + *message + "]";
   return out;
 }
 
-TEST(ReadMessage, JoinsLinesThatBelongTogether) {
-  using Texts = std::vector<std::string>;
-  EXPECT_EQ(messages({"one", "", "two"}), (Texts{"one", "", "two"}));
-  EXPECT_EQ(messages({"one \\", "two\\", "three", "four"}), (Texts{"one \ntwo\nthree", "four"}));
-  EXPECT_EQ(messages({"\"\"\"", "a", "", "b\"\"\"", "c"}), (Texts{"a\n\nb", "c"}));
-  EXPECT_EQ(messages({"\"\"\"one line\"\"\""}), (Texts{"one line"}));
-  EXPECT_EQ(messages({"\"\"\"open", "to the end"}), (Texts{"open\nto the end"}));
-  EXPECT_EQ(messages({"ends with \\"}), (Texts{"ends with \n"}));
-}
-
 // Flags of a preset have a value or none; typed ones take their place.
-TEST(WithPreset, SwitchesShiftNothing) {
+std::string expanded(const Arguments& arguments) {
   CLI::App app;
   app.add_subcommand("eval");
   const std::vector<Preset> known = {
       {"x/y", "", "", "eval --csv --ctx 4k --json --method yarn,pro --dry-run"}};
-  const auto expanded = [&](const std::vector<std::string>& arguments) {
-    std::string text;
-    for (const std::string& word : with_preset(app, arguments, known)) text += word + " ";
-    return text;
-  };
-  EXPECT_EQ(expanded({"--preset", "x/y", "m.gguf"}),
-            "eval --csv --ctx 4k --json --method yarn,pro --dry-run m.gguf ");
-  EXPECT_EQ(expanded({"--preset", "x/y", "m.gguf", "-c", "8k", "--json"}),
-            "eval --csv --method yarn,pro --dry-run m.gguf -c 8k --json ");
-  EXPECT_EQ(expanded({"--preset=x/y", "--method=pi"}),
-            "eval --csv --ctx 4k --json --dry-run --method=pi ");
+  std::string text;
+  for (const std::string& word : with_preset(app, arguments, known)) text += word + ".";
+  return text;
+}
+
+TEST(Arguments, AreReadOrRefused) {
+  test::expect_functions("options", {{"length",
+                                      [](auto& a) {
+                                        const std::int64_t n = parse_length(a[0]);
+                                        return cat(n, " ", length_text(n), " ",
+                                                   parse_length(length_text(n)));
+                                      }},
+                                     {"messages", messages},
+                                     {"preset", expanded}});
 }
 
 }  // namespace

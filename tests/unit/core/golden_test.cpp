@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans against numbers that other programs computed: tests/golden/plans.json (50-digit arithmetic,
 // tools/make_goldens.py) and tests/golden/transformers.json (tools/record_transformers.py).
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <set>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "core/methods.h"
 #include "mrrope/plan.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
 
 // The golden values carry 20 digits; what is left is the library's own rounding.
 constexpr double kTolerance = 1e-12;

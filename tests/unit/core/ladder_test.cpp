@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mrrope/ladder.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-
 #include "core/methods.h"
-#include "mrrope/error.h"
-#include "support/expect_error.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

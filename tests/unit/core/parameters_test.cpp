@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The notation of a configured method, and the table behind it.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <set>
 
 #include "base/random.h"
 #include "base/text.h"
 #include "core/methods.h"
 #include "mrrope/plan.h"
-#include "support/transcript.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

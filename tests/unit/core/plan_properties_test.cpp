@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for every plan, on geometries drawn with a fixed seed.
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <cstdint>
-#include <iterator>
-#include <limits>
-#include <random>
-#include <sstream>
-#include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 #include "core/methods.h"
 #include "mrrope/plan.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mrrope/plan.h"
 
-#include <gtest/gtest.h>
-
 #include <cctype>
-#include <cmath>
-#include <limits>
 
 #include "core/methods.h"
-#include "mrrope/error.h"
-#include "support/expect_error.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
@@ -84,8 +79,8 @@ TEST(Plan, RefusesEveryBadScale) {
 
 TEST(Plan, RefusesAnUnknownMethodAndListsTheKnownOnes) {
   const Error e = test::error_of([&] { make_plan(kLlama2, request("yarm", 4)); });
-  EXPECT_NE(std::string(e.what()).find("'yarm'"), std::string::npos);
-  for (const MethodInfo& m : methods()) EXPECT_NE(e.hint().find(m.name), std::string::npos);
+  EXPECT_TRUE(contains(e.what(), "'yarm'"));
+  for (const MethodInfo& m : methods()) EXPECT_TRUE(contains(e.hint(), m.name));
 }
 
 TEST(Plan, RefusesListsOfWrongLengthOrContent) {

@@ -2,18 +2,12 @@
 // Chat templates, good and hostile, run outside this process.
 #include "engine/chat/chat.h"
 
-#include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <nlohmann/json.hpp>
-#include <thread>
-
 #include "engine/llama/local.h"
-#include "mrrope/error.h"
 #include "support/byte_vocabulary.h"
 #include "support/crowd.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
@@ -52,9 +46,9 @@ TEST(ChatRenderer, RendersWithoutTheBosThatTheTokenizerAdds) {
 
 TEST(ChatRenderer, ReportsExceptionsOfTheTemplate) {
   ChatRenderer renderer;
-  EXPECT_NE(refusal(renderer, "{{ raise_exception('no system role here') }}", milliseconds(60000))
-                .find("no system role here"),
-            std::string::npos);
+  EXPECT_TRUE(contains(
+      refusal(renderer, "{{ raise_exception('no system role here') }}", milliseconds(60000)),
+      "no system role here"));
 }
 
 TEST(ChatRenderer, SurvivesTemplatesThatCrash) {
@@ -152,7 +146,7 @@ TEST(ChatRenderer, StopsTemplatesThatExhaustMemory) {
                                   "{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}"
                                   "{{ ns.s }}",
                                   milliseconds(2000));
-  EXPECT_EQ(why.find("rendered"), std::string::npos) << why;
+  EXPECT_FALSE(contains(why, "rendered"));
   EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
 }
 
@@ -206,7 +200,7 @@ TEST(ChatTemplate, RunsInASeparateProcess) {
   const auto hostile = open_vocabulary(folder.write("hostile.gguf", file.bytes()));
   const Error error = test::error_of([&] { hostile->apply_chat_template({&message, 1}); });
   EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-  EXPECT_NE(std::string(error.what()).find("hostile.gguf"), std::string::npos) << error.what();
+  EXPECT_TRUE(contains(error.what(), "hostile.gguf"));
   auto plain = test::byte_vocabulary("gpt-2");
   plain.text("tokenizer.chat_template", std::string(kPlain).substr(15));  // without BOS
   const auto good = open_vocabulary(folder.write("good.gguf", plain.bytes()));

@@ -2,12 +2,9 @@
 // Penalties, biases and grammars, on the bundled model and on logits made for them.
 #include "engine/llama/choose.h"
 
-#include <gtest/gtest.h>
-
 #include "engine/llama/local.h"
-#include "mrrope/error.h"
-#include "support/expect_error.h"
 #include "support/scripted.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grammars and JSON schemas of strangers, checked in another process.
-#include <gtest/gtest.h>
-
-#include <chrono>
 
 #include "engine/chat/chat.h"
-#include "mrrope/error.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

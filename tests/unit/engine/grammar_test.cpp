@@ -3,19 +3,12 @@
 // characters, and against libllama's own reading of the same grammars.
 #include "engine/chat/grammar.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <random>
-
 #include "base/text.h"
 #include "engine/llama/choose.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/tokenize.h"
-#include "mrrope/error.h"
-#include "support/expect_error.h"
 #include "support/scripted.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

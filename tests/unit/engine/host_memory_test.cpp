@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Control groups of both versions, made of plain files.
-#include <gtest/gtest.h>
 
 #include "engine/llama/local.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -3,11 +3,8 @@
 
 #include <ggml-alloc.h>
 #include <ggml-backend.h>
-#include <gtest/gtest.h>
 
-#include <vector>
-
-#include "mrrope/error.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 

@@ -2,15 +2,9 @@
 // Files that libllama would load and then abort on.
 #include "engine/llama/loader.h"
 
-#include <gtest/gtest.h>
-
-#include <cstring>
-#include <limits>
-
 #include "formats/gguf/gguf.h"
-#include "support/expect_error.h"
 #include "support/gguf_edit.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/remote/remote.h"
 
-#include <gtest/gtest.h>
-
-#include <thread>
-
 #include "support/fake_server.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <random>
-
 #include "engine/llama/choose.h"
 #include "support/log_probability_reference.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

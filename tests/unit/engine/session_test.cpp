@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/session.h"
 
-#include <gtest/gtest.h>
-
 #include "engine/llama/local.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {

@@ -3,18 +3,12 @@
 // stack.
 #include "engine/llama/tokenize.h"
 
-#include <gtest/gtest.h>
-
 #include "engine/llama/local.h"
 #include "support/byte_vocabulary.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
-
-using test::byte_vocabulary;
-using test::TempFolder;
 
 class Tokenize : public testing::TestWithParam<const char*> {};
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of benchmarks, good and bad: what is read of them, and the place that is named.
-#include <regex>
-#include <sstream>
 
 #include "base/text.h"
 #include "base/words.h"
@@ -10,13 +8,10 @@
 #include "eval/tasks/longbench/longbench.h"
 #include "eval/tasks/ruler/ruler.h"
 #include "support/scripted.h"
-#include "support/transcript.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using test::TempFolder;
-using test::write_file;
 
 // Each sample as its id, what is expected, and its text.
 std::string samples_of(const SampleSuite& suite, const std::vector<std::string>& notes) {

@@ -2,7 +2,6 @@
 // Run folders that are JSON of the wrong types or sizes: resuming, merging and reports refuse them
 // with Error (corrupt or usage). No exception of the JSON library, and no memory allocated because
 // of a claimed size.
-#include <gtest/gtest.h>
 
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
@@ -12,15 +11,10 @@
 #include "eval/tasks/ruler/ruler.h"
 #include "support/result_rows.h"
 #include "support/scripted.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 std::string prose(std::size_t size) {
   std::string text;

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/text/documents.h"
 
-#include <gtest/gtest.h>
 #include <lzma.h>
 #include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 
-#include <algorithm>
-#include <set>
-
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using test::expect_error;
-using test::TempFolder;
-using test::write_file;
 
 std::string gzip(const std::string& text) {
   std::string out(compressBound(uLong(text.size())) + 64, '\0');
@@ -91,22 +82,22 @@ TEST(Documents, ReadsAnotherFieldAndHintsAtIt) {
   EXPECT_EQ(read({dir / "a.jsonl"}, options).documents[0].text, "one");
   const Error e = test::error_of([&] { read({dir / "a.jsonl"}); });
   EXPECT_EQ(e.kind(), ErrorKind::corrupt);
-  EXPECT_NE(std::string(e.what()).find("a.jsonl:1"), std::string::npos);
-  EXPECT_NE(e.hint().find("body"), std::string::npos);
+  EXPECT_TRUE(contains(e.what(), "a.jsonl:1"));
+  EXPECT_TRUE(contains(e.hint(), "body"));
 }
 
 TEST(Documents, BrokenJsonIsNamedByLine) {
   const TempFolder dir;
   write_file(dir / "a.jsonl", "{\"text\": \"one\"}\n{\"text\": \"tw");
-  expect_error(ErrorKind::corrupt, "a.jsonl:2", [&] { read({dir / "a.jsonl"}); });
+  EXPECT_ERROR(read({dir / "a.jsonl"}), corrupt, "a.jsonl:2");
   write_file(dir / "b.jsonl", "[1, 2]\n");
-  expect_error(ErrorKind::corrupt, "b.jsonl:1", [&] { read({dir / "b.jsonl"}); });
+  EXPECT_ERROR(read({dir / "b.jsonl"}), corrupt, "b.jsonl:1");
   write_file(dir / "c.jsonl", std::string(100000, '['));
-  expect_error(ErrorKind::corrupt, "c.jsonl:1: nested deeper", [&] { read({dir / "c.jsonl"}); });
+  EXPECT_ERROR(read({dir / "c.jsonl"}), corrupt, "c.jsonl:1: nested deeper");
   std::string wide = "{\"text\": [";
   for (int i = 0; i < 5'000'000; ++i) wide += "[],";
   write_file(dir / "d.jsonl", wide + "0]}");
-  expect_error(ErrorKind::corrupt, "d.jsonl:1: more than", [&] { read({dir / "d.jsonl"}); });
+  EXPECT_ERROR(read({dir / "d.jsonl"}), corrupt, "d.jsonl:1: more than");
 }
 
 TEST(Documents, ReadsEveryKindOfArchive) {
@@ -156,19 +147,19 @@ TEST(Documents, DetectsDamageInsideAnArchive) {
     expect_error(ErrorKind::corrupt, name, [&, n = std::string(name)] { read({dir / n}); });
   }
   write_file(dir / "b.gz", gzip("one") + "garbage");
-  expect_error(ErrorKind::corrupt, "b.gz", [&] { read({dir / "b.gz"}); });
+  EXPECT_ERROR(read({dir / "b.gz"}), corrupt, "b.gz");
   write_file(dir / "c.gz", "plain text");
-  expect_error(ErrorKind::corrupt, "c.gz", [&] { read({dir / "c.gz"}); });
+  EXPECT_ERROR(read({dir / "c.gz"}), corrupt, "c.gz");
 }
 
 TEST(Documents, RefusesDecompressionBombs) {
   const TempFolder dir;
   write_file(dir / "bomb.gz", gzip(std::string(10 << 20, 'a')));
   DocumentOptions options{.max_document_bytes = 1 << 20};
-  expect_error(ErrorKind::out_of_memory, "bomb.gz", [&] { read({dir / "bomb.gz"}, options); });
+  EXPECT_ERROR(read({dir / "bomb.gz"}, options), out_of_memory, "bomb.gz");
   options.max_document_bytes = 100 << 20;
   options.max_total_bytes = 1 << 20;
-  expect_error(ErrorKind::out_of_memory, "bomb.gz", [&] { read({dir / "bomb.gz"}, options); });
+  EXPECT_ERROR(read({dir / "bomb.gz"}, options), out_of_memory, "bomb.gz");
 }
 
 TEST(Documents, ReadsFoldersInNameOrder) {
@@ -181,16 +172,16 @@ TEST(Documents, ReadsFoldersInNameOrder) {
   for (const Document& d : read({dir / "t"}).documents) order += label(d) + " ";
   EXPECT_EQ(order, "a/z.txt a.txt b.txt ");
   std::filesystem::create_directory(dir / "empty");
-  expect_error(ErrorKind::usage, "empty", [&] { read({dir / "empty"}); });
+  EXPECT_ERROR(read({dir / "empty"}), usage, "empty");
   // Settings are not texts, and what lies beside config.json is of a model.
   write_file(dir / "t/c.json", "{}");
   EXPECT_EQ(read({dir / "t"}).documents.size(), 3u);
   write_file(dir / "settings/c.json", "{}");
-  expect_error(ErrorKind::usage, "no file with text", [&] { read({dir / "settings"}); });
+  EXPECT_ERROR(read({dir / "settings"}), usage, "no file with text");
   EXPECT_EQ(read({dir / "settings/c.json"}).documents.size(), 1u);
   write_file(dir / "hf/config.json", "{}");
   write_file(dir / "hf/merges.txt", "a b");
-  expect_error(ErrorKind::usage, "folder of a model", [&] { read({dir / "hf"}); });
+  EXPECT_ERROR(read({dir / "hf"}), usage, "folder of a model");
 }
 
 TEST(Documents, RefusesWhatIsNotAFile) {
@@ -198,7 +189,7 @@ TEST(Documents, RefusesWhatIsNotAFile) {
   ASSERT_EQ(mkfifo((dir / "pipe.txt").c_str(), 0600), 0);
   std::filesystem::create_symlink("/dev/zero", dir / "zero.txt");
   for (const char* name : {"pipe.txt", "zero.txt", "."}) {
-    expect_error(ErrorKind::failed, "not a regular file", [&] { open_text(dir / name); });
+    EXPECT_ERROR(open_text(dir / name), failed, "not a regular file");
   }
 }
 
@@ -220,16 +211,16 @@ TEST(Documents, InvalidUtf8IsReplacedAndCounted) {
 TEST(Documents, NamesBinaryMissingAndEmptyFiles) {
   const TempFolder dir;
   write_file(dir / "a.bin", std::string("ab\0c", 4));
-  expect_error(ErrorKind::corrupt, "a.bin", [&] { read({dir / "a.bin"}); });
-  expect_error(ErrorKind::failed, "nowhere.txt", [&] { read({dir / "nowhere.txt"}); });
+  EXPECT_ERROR(read({dir / "a.bin"}), corrupt, "a.bin");
+  EXPECT_ERROR(read({dir / "nowhere.txt"}), failed, "nowhere.txt");
   write_file(dir / "zero.txt", "");
   write_file(dir / "zero.gz", "");
-  expect_error(ErrorKind::usage, "zero.txt", [&] { read({dir / "zero.txt"}); });
+  EXPECT_ERROR(read({dir / "zero.txt"}), usage, "zero.txt");
   write_file(dir / "full.txt", "x");
   const DocumentSet set = read({dir / "zero.txt", dir / "full.txt", dir / "zero.gz"});
   EXPECT_EQ(set.documents.size(), 1u);
   EXPECT_EQ(set.empty, (std::vector<std::string>{"zero.txt", "zero.gz"}));
-  expect_error(ErrorKind::usage, "no text", [&] { read({}); });
+  EXPECT_ERROR(read({}), usage, "no text");
 }
 
 TEST(Documents, ReadsAFileGivenTwiceOnce) {
@@ -275,8 +266,7 @@ TEST_F(ChooseDocuments, FirstDocumentsThatAreLongEnough) {
   options.min_tokens = 7;
   for (const Select select : {Select::first, Select::random}) {
     options.select = select;
-    expect_error(ErrorKind::usage, "the longest has 5 tokens, and 7 are needed",
-                 [&] { labels(options); });
+    EXPECT_ERROR(labels(options), usage, "the longest has 5 tokens, and 7 are needed");
   }
 }
 

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/infinitebench/infinitebench.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "base/text.h"
 #include "eval/results/result_table.h"
 #include "eval/samples/sample.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "support/expect_error.h"
 #include "support/reading_model.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::expect_error;
-using test::ReadingModel;
-using test::TempFolder;
-using test::write_file;
 
 ScriptedOptions roomy() { return {.context = 1 << 15}; }
 
@@ -57,8 +46,8 @@ TEST_F(InfiniteData, CutsTheMiddleAndLeavesRoomForTheAnswer) {
   EXPECT_LE(cut.prompt.size() + 50, 2000u);
   EXPECT_GE(cut.prompt.size() + 50, 1980u);
   EXPECT_GT(cut.more.at("truncated").get<int>(), 2000);
-  EXPECT_NE(cut.text.find("BEGIN"), std::string::npos);
-  EXPECT_NE(cut.text.find("END\n\nKey: k"), std::string::npos);
+  EXPECT_TRUE(contains(cut.text, "BEGIN"));
+  EXPECT_TRUE(contains(cut.text, "END\n\nKey: k"));
   EXPECT_FALSE(suite.sets[0].make(1).more.contains("truncated"));
   RunFolder memory;
   Progress silent;
@@ -66,7 +55,7 @@ TEST_F(InfiniteData, CutsTheMiddleAndLeavesRoomForTheAnswer) {
       run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
   EXPECT_EQ(results.more["truncated"], 1u);
   EXPECT_EQ(results.more["prompts"], 2u);
-  EXPECT_NE(to_text(results).find("1 of 2 prompts"), std::string::npos);
+  EXPECT_TRUE(contains(to_text(results), "1 of 2 prompts"));
 }
 
 TEST_F(InfiniteData, ChoosesWithinARangeAndRecordsTheChoice) {
@@ -92,7 +81,7 @@ TEST_F(InfiniteData, ChoosesWithinARangeAndRecordsTheChoice) {
   EXPECT_NE(read("passkey", content, options).settings["files"][0]["ids"],
             suite.settings["files"][0]["ids"]);
   ASSERT_FALSE(notes_.empty());
-  EXPECT_NE(notes_[0].find("outside the token range"), std::string::npos);
+  EXPECT_TRUE(contains(notes_[0], "outside the token range"));
 }
 
 // math_find of the official data has too few tokens for the paper's range.
@@ -118,7 +107,7 @@ TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
     EXPECT_EQ(mean->estimate.n, all ? 3u : 2u);
     EXPECT_FALSE(std::isnan(mean->estimate.value));
     const std::string text = to_text(r);
-    EXPECT_NE(text.find(all ? "mean of 3 " : "mean of 2 of 3 "), std::string::npos) << text;
+    EXPECT_TRUE(contains(text, all ? "mean of 3 " : "mean of 2 of 3 "));
     if (!all) {
       EXPECT_EQ(r.find("none", 4000, "official"), nullptr);
     }
@@ -127,13 +116,12 @@ TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
 
 TEST_F(InfiniteData, NamesMissingFilesAndTasks) {
   InfiniteOptions missing{.tasks = {"code_debug"}, .length = 2000};
-  expect_error(ErrorKind::failed, "has no code_debug.jsonl",
-               [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
+  EXPECT_ERROR(read_infinitebench(frame_, folder_.path(), missing, notes_), failed,
+               "has no code_debug.jsonl");
   missing.tasks = {"math_calc"};
   write_file(folder_.path() / "math_calc.jsonl",
              R"({"id": 1, "context": "c", "input": "i", "answer": "1"})");
-  expect_error(ErrorKind::usage, "30000",
-               [&] { read_infinitebench(frame_, folder_.path(), missing, notes_); });
+  EXPECT_ERROR(read_infinitebench(frame_, folder_.path(), missing, notes_), usage, "30000");
 }
 
 // What a careful reader answers to each of the generated tasks.
@@ -185,11 +173,10 @@ TEST(InfiniteGenerator, PerfectReaderAnswersEverything) {
   EXPECT_EQ(results.tables.at(1).metric, "lenient");
   for (const ResultRow& s : results.rows) EXPECT_EQ(s.estimate.value, 1) << s.task << s.metric;
   for (const std::string& prompt : model.prompts) EXPECT_GE(prompt.size(), 2700u);
-  expect_error(ErrorKind::usage, "takes ",
-               [&] { make_infinitebench(frame, counter, options, {100}); });
+  EXPECT_ERROR(make_infinitebench(frame, counter, options, {100}), usage, "takes ");
   options.tasks = {"code_debug"};
-  expect_error(ErrorKind::usage, "without --data there is no task 'code_debug'",
-               [&] { make_infinitebench(frame, counter, options, {3000}); });
+  EXPECT_ERROR(make_infinitebench(frame, counter, options, {3000}), usage,
+               "without --data there is no task 'code_debug'");
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -9,17 +7,10 @@
 
 #include "base/files/output_file.h"
 #include "eval/run/run_folder.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::expect_error;
-using test::read_file;
-using test::TempFolder;
-using test::write_file;
 
 // Files of this process may not grow past `bytes`: what a full disk looks like to a process.
 class FullDisk {
@@ -70,7 +61,7 @@ TEST(Journal, TornLastLineIsDropped) {
 TEST(Journal, BrokenLineInTheMiddleIsNotRepaired) {
   const TempFolder dir;
   write_file(dir / "j", "{\"a\":1}\n{\"b\n{\"c\":3}\n");
-  expect_error(ErrorKind::corrupt, "line 2", [&] { Journal journal(dir / "j"); });
+  EXPECT_ERROR(Journal(dir / "j"), corrupt, "line 2");
 }
 
 // Brackets cost one byte each in the file and far more in memory.
@@ -82,9 +73,9 @@ TEST(Journal, RefusesDeepAndWideJson) {
   wide += "0]}";
   for (const std::string& bomb : {deep, wide}) {
     write_file(dir / "j", bomb + "\n{\"b\":1}\n");
-    expect_error(ErrorKind::corrupt, "line 1", [&] { Journal journal(dir / "j"); });
+    EXPECT_ERROR(Journal(dir / "j"), corrupt, "line 1");
     write_file(dir / "a/run.json", bomb);
-    expect_error(ErrorKind::corrupt, "run.json", [&] { read_run(dir / "a"); });
+    EXPECT_ERROR(read_run(dir / "a"), corrupt, "run.json");
   }
 }
 
@@ -125,7 +116,7 @@ TEST(RunFolder, FilesThatCannotBeReadWholeAreRefusedUnread) {
 TEST(Journal, TwoRunsInOneFolderAreRefused) {
   const TempFolder dir;
   const Journal first(dir / "j");
-  expect_error(ErrorKind::failed, "another run", [&] { Journal second(dir / "j"); });
+  EXPECT_ERROR(Journal(dir / "j"), failed, "another run");
 }
 
 TEST(Journal, FullDiskLosesNothing) {
@@ -135,9 +126,7 @@ TEST(Journal, FullDiskLosesNothing) {
   const std::string before = read_file(dir / "j");
   {
     const FullDisk full(100);
-    expect_error(ErrorKind::failed, "cannot write", [&] {
-      journal.append({{"b", std::string(200, 'x')}});
-    });
+    EXPECT_ERROR(journal.append({{"b", std::string(200, 'x')}}), failed, "cannot write");
   }
   EXPECT_EQ(read_file(dir / "j"), before);
   journal.append({{"c", 1}});
@@ -148,7 +137,7 @@ TEST(Journal, DoesNotFollowPlantedLinks) {
   const TempFolder dir;
   write_file(dir / "victim", "one line that is not a journal");
   std::filesystem::create_symlink(dir / "victim", dir / "journal.jsonl");
-  expect_error(ErrorKind::failed, "cannot open", [&] { Journal(dir / "journal.jsonl"); });
+  EXPECT_ERROR(Journal(dir / "journal.jsonl"), failed, "cannot open");
   EXPECT_EQ(read_file(dir / "victim"), "one line that is not a journal");
 }
 
@@ -157,8 +146,7 @@ TEST(WriteAtomically, ReplacesTheFileOrKeepsTheOldOne) {
   write_atomically(dir / "f", "one");
   {
     const FullDisk full(10);
-    expect_error(ErrorKind::failed, "cannot write",
-                 [&] { write_atomically(dir / "f", std::string(100, 'x')); });
+    EXPECT_ERROR(write_atomically(dir / "f", std::string(100, 'x')), failed, "cannot write");
   }
   EXPECT_EQ(read_file(dir / "f"), "one");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()),
@@ -166,7 +154,7 @@ TEST(WriteAtomically, ReplacesTheFileOrKeepsTheOldOne) {
             1);
   write_atomically(dir / "f", "two");
   EXPECT_EQ(read_file(dir / "f"), "two");
-  expect_error(ErrorKind::failed, "cannot", [&] { write_atomically(dir / "no/such/f", "x"); });
+  EXPECT_ERROR(write_atomically(dir / "no/such/f", "x"), failed, "cannot");
 }
 
 TEST(RunFolder, ResumesTheSameRun) {
@@ -221,7 +209,7 @@ TEST(RunFolder, AddsUpTheCostOfEveryCall) {
   run["measured"]["tokens"] = "many";
   write_file(dir / "a/run.json", run.dump());
   RunFolder folder(dir / "a", info);
-  expect_error(ErrorKind::corrupt, "run.json", [&] { folder.begin({{"task", "ppl"}}); });
+  EXPECT_ERROR(folder.begin({{"task", "ppl"}}), corrupt, "run.json");
 }
 
 TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
@@ -236,15 +224,13 @@ TEST(RunFolder, RefusesAnotherRunAndSaysWhy) {
     RunFolder folder(dir / "a", info);
     folder.begin(identity);
   };
-  expect_error(ErrorKind::usage, "model_digest is \"sha256:1\" there and \"sha256:2\" now", [&] {
-    begin({"c", "sha256:2", 1}, {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "y"}}}}});
-  });
-  expect_error(ErrorKind::usage, "methods/1/plan is \"y\" there and \"z\" now", [&] {
-    begin({"c", "sha256:1", 1}, {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "z"}}}}});
-  });
-  expect_error(ErrorKind::usage, "extra is not in it", [&] {
-    begin({"c", "sha256:1", 1}, {{"extra", 1}});
-  });
+  EXPECT_ERROR(begin({"c", "sha256:2", 1},
+                     {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "y"}}}}}),
+               usage, "model_digest is \"sha256:1\" there and \"sha256:2\" now");
+  EXPECT_ERROR(begin({"c", "sha256:1", 1},
+                     {{"task", "ppl"}, {"methods", {{{"plan", "x"}}, {{"plan", "z"}}}}}),
+               usage, "methods/1/plan is \"y\" there and \"z\" now");
+  EXPECT_ERROR(begin({"c", "sha256:1", 1}, {{"extra", 1}}), usage, "extra is not in it");
   EXPECT_EQ(read_file(dir / "a/journal.jsonl"), journal);
 }
 
@@ -256,10 +242,9 @@ TEST(RunFolder, NamesRequestedSettingsBeforeDerivedOnes) {
     folder.begin({{"task", "ppl"}, {"engine", engine}, {"settings", {{"lengths", {length}}}}});
   };
   begin(1024, "ubatch 512");
-  expect_error(ErrorKind::usage, "settings/lengths/0 is 1024 there and 2048 now",
-               [&] { begin(2048, "ubatch 256"); });
-  expect_error(ErrorKind::usage, "engine is \"ubatch 512\" there and \"ubatch 256\" now",
-               [&] { begin(1024, "ubatch 256"); });
+  EXPECT_ERROR(begin(2048, "ubatch 256"), usage, "settings/lengths/0 is 1024 there and 2048 now");
+  EXPECT_ERROR(begin(1024, "ubatch 256"), usage,
+               "engine is \"ubatch 512\" there and \"ubatch 256\" now");
 }
 
 TEST(RunFolder, DoesNotWriteRunJsonForEveryUnit) {
@@ -285,7 +270,7 @@ TEST(RunFolder, RefusesAJournalWhoseTagIsNotAString) {
   }
   for (const char* tag : {"1", "null", "[]", "{}"}) {
     write_file(dir / "a/journal.jsonl", std::string("{\"journal\":1,\"run\":") + tag + "}\n");
-    expect_error(ErrorKind::corrupt, "different runs", [&] { read_run(dir / "a"); });
+    EXPECT_ERROR(read_run(dir / "a"), corrupt, "different runs");
   }
 }
 
@@ -307,11 +292,11 @@ TEST(RunFolder, RefusesAForeignJournal) {
 TEST(RunFolder, ReportsUnwritablePlaces) {
   const TempFolder dir;
   write_file(dir / "file", "x");
-  expect_error(ErrorKind::failed, "file", [&] { RunFolder folder(dir / "file", {}); });
-  expect_error(ErrorKind::failed, "below", [&] { RunFolder folder(dir / "file/below", {}); });
+  EXPECT_ERROR(RunFolder(dir / "file", {}), failed, "file");
+  EXPECT_ERROR(RunFolder(dir / "file/below", {}), failed, "below");
   std::filesystem::create_directories(dir / "a/journal.jsonl");
-  expect_error(ErrorKind::failed, "journal.jsonl", [&] { RunFolder folder(dir / "a", {}); });
-  expect_error(ErrorKind::failed, "is not a run folder", [&] { read_run(dir / "nothing"); });
+  EXPECT_ERROR(RunFolder(dir / "a", {}), failed, "journal.jsonl");
+  EXPECT_ERROR(read_run(dir / "nothing"), failed, "is not a run folder");
 }
 
 TEST(RunFolder, StoresACommandThatIsNotUtf8) {

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/longbench/longbench.h"
 
-#include <gtest/gtest.h>
-
 #include "base/text.h"
 #include "eval/samples/sample.h"
 #include "support/reading_model.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::ReadingModel;
-using test::TempFolder;
-using test::write_file;
 
 ordered_json item(int id, const char* domain, const char* answer, std::size_t size = 50) {
   return {{"_id", cat("q", id)}, {"domain", domain},
@@ -70,7 +63,7 @@ TEST_F(Longbench, ScoresByDomainDifficultyAndLength) {
   EXPECT_EQ(score(results, "longbench-v2/easy"), 0);
   EXPECT_NEAR(score(results, "longbench-v2/short"), 2.0 / 3, 1e-12);
   EXPECT_EQ(results.more["unanswered"], 0u);
-  EXPECT_NE(model_.prompts[0].find("\nWhich?\n(A) one"), std::string::npos) << model_.prompts[0];
+  EXPECT_TRUE(contains(model_.prompts[0], "\nWhich?\n(A) one"));
 }
 
 TEST_F(Longbench, ReplyWithoutALetterIsWrongAndCounted) {
@@ -91,13 +84,13 @@ TEST_F(Longbench, DropsOrTruncatesLongItems) {
   SampleSuite suite = read(data);
   EXPECT_EQ(suite.sets[0].count, 1u);
   ASSERT_EQ(notes_.size(), 1u);
-  EXPECT_NE(notes_[0].find("1 of 2 items"), std::string::npos);
+  EXPECT_TRUE(contains(notes_[0], "1 of 2 items"));
   options_.truncate = true;
   suite = read(data);
   ASSERT_EQ(suite.sets[0].count, 2u);
   const Sample cut = suite.sets[0].make(1);
   EXPECT_LE(cut.prompt.size() + 128, 2000u);
-  EXPECT_NE(cut.text.find("The correct answer is (X)"), std::string::npos);
+  EXPECT_TRUE(contains(cut.text, "The correct answer is (X)"));
   EXPECT_EQ(run(suite).more["truncated"], 1u);
 }
 

@@ -1,28 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/needle/needle.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <map>
-
 #include "base/random.h"
 #include "eval/score/answer_text.h"
-#include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/result_rows.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::expect_error;
-using test::method;
-using test::read_file;
-using test::row_at;
-using test::TempFolder;
 
 // What was planted, where it is not further from the end than one can see.
 std::string planted_number(const std::string& prompt, std::size_t sight = 1 << 20) {
@@ -180,8 +166,7 @@ TEST(Needle, MidSentenceNeedlesAreCounted) {
   const ResultTable r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
   EXPECT_EQ(r.more["unsnapped"], 2u);
   EXPECT_EQ(model.prompts[1].find("\nThe magic"), 401u);
-  EXPECT_NE(to_text(r).find("2 needles were inserted mid-sentence"), std::string::npos)
-      << to_text(r);
+  EXPECT_TRUE(contains(to_text(r), "2 needles were inserted mid-sentence"));
 }
 
 TEST(Needle, FindsEndsOfSentences) {
@@ -212,8 +197,8 @@ TEST(Needle, ShortTextsAreJoinedAndNeverRepeated) {
   EXPECT_EQ(model.detokenize(haystacks[0].tokens), "aaaa\n\nbbbb");
   EXPECT_EQ(model.detokenize(haystacks[1].tokens), "cc\n\ndddd\n\n");
   EXPECT_EQ(make_haystacks(model, documents, 10, 1).size(), 1u);
-  expect_error(ErrorKind::usage, "the haystack has 34 tokens, fewer than the longest length, 50",
-               [&] { make_haystacks(model, documents, 50, 1); });
+  EXPECT_ERROR(make_haystacks(model, documents, 50, 1), usage,
+               "the haystack has 34 tokens, fewer than the longest length, 50");
 }
 
 TEST(Needle, NeedlesDependOnSampleAndPlaceButNotOnMethod) {
@@ -257,10 +242,10 @@ TEST(Needle, CustomTextsAndChatTemplate) {
   const ResultTable r = run_in_memory(model, {method(model, "none")}, documents, options);
   EXPECT_EQ(row_at(r, 0, 0, "rouge1_recall").estimate.value, 0.75);
   EXPECT_EQ(row_at(r, 0, 0, "contains").estimate.value, 0);
-  EXPECT_NE(to_text(r).find("Answer contained, in percent:"), std::string::npos);
+  EXPECT_TRUE(contains(to_text(r), "Answer contained, in percent:"));
   run_in_memory(reader, {method(reader, "none")}, documents, options);
   EXPECT_EQ(reader.prompts[0].substr(0, 12), "^user: Read ");
-  EXPECT_NE(reader.prompts[0].find("\nThe key lies under the blue stone.\n"), std::string::npos);
+  EXPECT_TRUE(contains(reader.prompts[0], "\nThe key lies under the blue stone.\n"));
 }
 
 // One sentence, a question and a clause of several words, scored by recall with and without stems.
@@ -273,7 +258,7 @@ TEST(Needle, TheFormOfKamradt) {
   options.form = make_form(model, "kamradt", {}, 0);
   EXPECT_EQ(options.form.name, "kamradt");
   EXPECT_EQ(options.form.answer_tokens, 50);
-  EXPECT_NE(options.form.needle.find(options.form.answer), std::string::npos);
+  EXPECT_TRUE(contains(options.form.needle, options.form.answer));
   EXPECT_EQ(rouge_words(options.form.answer).size(), 12u);
   const std::vector<Document> documents = {{"a#1", sentences(400, 1)}};
   const ResultTable r =
@@ -290,7 +275,7 @@ TEST(Needle, TheFormOfKamradt) {
     stemmed += row["metric"] == "rouge1_recall_stemmed" ? 1 : 0;
   }
   EXPECT_EQ(stemmed, 2 * 2 * 3);  // methods, lengths, two depths and all
-  EXPECT_NE(to_text(r).find("recall by stems"), std::string::npos);
+  EXPECT_TRUE(contains(to_text(r), "recall by stems"));
   // The user's own, under the same form.
   const NeedleTexts own{"The key lies under the blue stone.", "Where is it?", "under the stone"};
   EXPECT_EQ(make_form(model, "kamradt", own, 0).answer, "under the stone");
@@ -311,8 +296,7 @@ TEST(Needle, AnswersOfDigitsHaveNoStems) {
 
 TEST(Needle, RefusesInvalidForms) {
   const ScriptedModel model({});
-  expect_error(ErrorKind::usage, "no needle form 'haiku'",
-               [&] { make_form(model, "haiku", {}, 0); });
+  EXPECT_ERROR(make_form(model, "haiku", {}, 0), usage, "no needle form 'haiku'");
   for (const auto& [flag, texts] : {std::pair("--needle is missing", NeedleTexts{"", "b", "c"}),
                                     {"--needle is missing", {" \n", "b", "c"}},
                                     {"--question is missing", {"a", "", "c"}},
@@ -322,12 +306,8 @@ TEST(Needle, RefusesInvalidForms) {
     expect_error(ErrorKind::usage, flag,
                  [&, &texts = texts] { make_form(model, "kamradt", texts, 0); });
   }
-  expect_error(ErrorKind::usage, "its own needle", [&] {
-    make_form(model, "planted", NeedleTexts{"a", "b", "c"}, 0);
-  });
-  expect_error(ErrorKind::usage, "no letter", [&] {
-    make_form(model, "chat", NeedleTexts{"a", "b", "?"}, 0);
-  });
+  EXPECT_ERROR(make_form(model, "planted", NeedleTexts{"a", "b", "c"}, 0), usage, "its own needle");
+  EXPECT_ERROR(make_form(model, "chat", NeedleTexts{"a", "b", "?"}, 0), usage, "no letter");
   EXPECT_EQ(make_form(model, "completion", {}, 0).answer_tokens, 16);
   EXPECT_EQ(make_form(model, "completion", {}, 7).answer_tokens, 7);
 }
@@ -396,10 +376,9 @@ TEST(Needle, EngineFailureNamesTheUnit) {
   ScriptedOptions scripted = roomy();
   scripted.fail_at = 300;
   ScriptedModel model(scripted);
-  expect_error(ErrorKind::failed, "(method none, sample 1, haystack a#1)", [&] {
-    run_in_memory(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}},
-                  planted(model, {500}));
-  });
+  EXPECT_ERROR(run_in_memory(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}},
+                             planted(model, {500})),
+               failed, "(method none, sample 1, haystack a#1)");
 }
 
 TEST(Needle, ResultsHaveAllKeysAndErrors) {
@@ -429,20 +408,19 @@ TEST(NeedleText, HeatMap) {
   const ResultTable r = run_needle(model, {method(model, "pro", 4)}, {{"a#1", sentences(2000, 1)}},
                                    planted(model, {512, 1024}, {0, 50, 100}), folder, progress);
   const std::string text = to_text(r);
-  EXPECT_NE(text.find("pro, scale 4: ROUGE-1 recall in percent\n"
-                      "  depth  512   1k\n"
-                      "    0 %  100    0\n"
-                      "   50 %  100  100\n"
-                      "  100 %  100  100\n"),
-            std::string::npos)
-      << text;
-  EXPECT_NE(text.find("66.7 +-33.3"), std::string::npos) << text;
-  EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  EXPECT_NE(to_text(r, true).find("\x1b[30;48;5;196m    0\x1b[0m"), std::string::npos);
+  EXPECT_TRUE(contains(text,
+                       "pro, scale 4: ROUGE-1 recall in percent\n"
+                       "  depth  512   1k\n"
+                       "    0 %  100    0\n"
+                       "   50 %  100  100\n"
+                       "  100 %  100  100\n"));
+  EXPECT_TRUE(contains(text, "66.7 +-33.3"));
+  EXPECT_FALSE(contains(text, "\x1b"));
+  EXPECT_TRUE(contains(to_text(r, true), "\x1b[30;48;5;196m    0\x1b[0m"));
   ordered_json run = folder.run();
   run["methods"][0]["scale"] = nullptr;  // behind an endpoint
   const std::string served = to_text(needle_results(run, folder.units()));
-  EXPECT_NE(served.find("pro: ROUGE-1 recall in percent\n"), std::string::npos) << served;
+  EXPECT_TRUE(contains(served, "pro: ROUGE-1 recall in percent\n"));
 }
 
 TEST(NeedleText, SaysWhereNothingCanBeLearned) {
@@ -511,15 +489,13 @@ TEST_F(NeedleSurvival, ResultsComeFromTheFolderAloneInAnyOrder) {
   std::reverse(recorded.units.begin(), recorded.units.end());
   EXPECT_EQ(results_text(to_json(needle_results(recorded.run, recorded.units))), whole);
   recorded.units[0]["sample"] = 3;
-  expect_error(ErrorKind::corrupt, "not of this run",
-               [&] { needle_results(recorded.run, recorded.units); });
+  EXPECT_ERROR(needle_results(recorded.run, recorded.units), corrupt, "not of this run");
 }
 
 TEST(Needle, HaystacksThatAreTooShortAreRepeatedOnlyForKamradt) {
   const ScriptedModel model(ScriptedOptions{});
   const std::vector<Document> documents = {{"a", sentences(300, 1)}, {"b", sentences(300, 2)}};
-  expect_error(ErrorKind::usage, "fewer than the longest length",
-               [&] { make_haystacks(model, documents, 2000, 1); });
+  EXPECT_ERROR(make_haystacks(model, documents, 2000, 1), usage, "fewer than the longest length");
   const std::vector<Haystack> made = make_haystacks(model, documents, 2000, 1, true);
   ASSERT_EQ(made.size(), 1u);
   EXPECT_EQ(made[0].id, "a + b x 3");

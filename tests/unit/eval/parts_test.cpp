@@ -1,24 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a stop costs inside a unit of work, and methods that are the same model.
-#include <gtest/gtest.h>
-
-#include <functional>
 
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
-#include "support/expect_error.h"
 #include "support/result_rows.h"
 #include "support/scripted.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using test::expect_error;
-using test::read_file;
-using test::row_at;
-using test::TempFolder;
-using test::write_file;
 
 MethodUnderTest none(const Geometry& geometry) {
   return {"none", make_ladder(make_plan(geometry, {}), 4096)};
@@ -81,7 +71,7 @@ TEST_F(Parts, OfAnotherUnitOrRunAreNotUsed) {
   const std::int64_t computed = needle("whole");
   EXPECT_THROW(needle("cut", computed / 4), Error);
   const std::string parts = read_file(dir_ / "cut/parts.jsonl");
-  ASSERT_NE(parts.find("\"cell\""), std::string::npos) << parts;
+  ASSERT_TRUE(contains(parts, "\"cell\""));
   // Killed between the unit's line and the removal of its parts.
   std::filesystem::copy(dir_ / "whole", dir_ / "done");
   write_file(dir_ / "done/parts.jsonl", parts);
@@ -91,11 +81,11 @@ TEST_F(Parts, OfAnotherUnitOrRunAreNotUsed) {
   std::string other = parts;
   other.replace(other.find("\"run\":\"") + 7, 1, "x");
   write_file(dir_ / "cut/parts.jsonl", other);
-  expect_error(ErrorKind::usage, "parts.jsonl is not of this run", [&] { needle("cut"); });
+  EXPECT_ERROR(needle("cut"), usage, "parts.jsonl is not of this run");
   other = parts;
   other.replace(other.find("\"index\":0"), 9, "\"index\":6");
   write_file(dir_ / "cut/parts.jsonl", other);
-  expect_error(ErrorKind::corrupt, "not of this run", [&] { needle("cut"); });
+  EXPECT_ERROR(needle("cut"), corrupt, "not of this run");
   write_file(dir_ / "cut/parts.jsonl", parts.substr(0, parts.size() - 5));  // half a line
   needle("cut");
   EXPECT_EQ(read_file(dir_ / "cut/results.json"), read_file(dir_ / "whole/results.json"));

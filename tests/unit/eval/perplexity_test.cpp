@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/perplexity/perplexity.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "base/interrupt.h"
 #include "base/random.h"
 #include "eval/results/result_table.h"
-#include "support/expect_error.h"
 #include "support/result_rows.h"
 #include "support/scripted.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::expect_error;
-using test::read_file;
-using test::row_at;
-using test::TempFolder;
-using test::write_file;
 
 Ladder ladder(const TimelineModel& model, const char* method, double scale) {
   return *test::method(model, method, scale, 512).ladder;
@@ -131,7 +118,7 @@ TEST(Perplexity, NamesTooShortDocumentsPerLength) {
   EXPECT_EQ(too_short[1].at("documents"), ordered_json({"d#4"}));
   EXPECT_EQ(too_short[2].at("documents"), ordered_json({"c#3", "d#4"}));
   EXPECT_EQ(too_short[3].at("documents"), ordered_json({"c#3", "d#4"}));
-  EXPECT_NE(to_text(r).find("Too short for 128: c#3, d#4"), std::string::npos) << to_text(r);
+  EXPECT_TRUE(contains(to_text(r), "Too short for 128: c#3, d#4"));
 }
 
 TEST(Perplexity, NoLongEnoughDocumentGivesNull) {
@@ -145,8 +132,7 @@ TEST(Perplexity, NoLongEnoughDocumentGivesNull) {
   for (const ordered_json& row : json.at("results")) {
     EXPECT_EQ(row.at("value").is_null(), row.at("length") == 500) << row;
   }
-  EXPECT_NE(to_text(r).find("No verdict: no document was measured to 500"), std::string::npos)
-      << to_text(r);
+  EXPECT_TRUE(contains(to_text(r), "No verdict: no document was measured to 500"));
 }
 
 // Inside its window a plan that grows is the untouched model, so that it can stand for it.
@@ -169,8 +155,8 @@ TEST(Perplexity, RefusesTextsThatReachNoLength) {
   ScriptedModel model({});
   PerplexityOptions options = small_options();
   options.lengths = {500, 450};
-  expect_error(ErrorKind::usage, "the longest has 401 tokens, and 450 are needed",
-               [&] { run_in_memory(model, three_methods(model), four_documents(), options); });
+  EXPECT_ERROR(run_in_memory(model, three_methods(model), four_documents(), options), usage,
+               "the longest has 401 tokens, and 450 are needed");
 }
 
 TEST(Perplexity, DivergenceMatchesFullLogits) {
@@ -218,7 +204,7 @@ TEST(Perplexity, RefusesARecordOfSlidingWindows) {
                       {"settings", {{"lengths", {64}}, {"stride", 0}}}};
   EXPECT_TRUE(perplexity_results(run, {}).rows.empty());
   run["settings"]["stride"] = 20;
-  expect_error(ErrorKind::unsupported, "sliding windows", [&] { perplexity_results(run, {}); });
+  EXPECT_ERROR(perplexity_results(run, {}), unsupported, "sliding windows");
 }
 
 TEST(Perplexity, ZeroProbabilityIsDataAndIsReported) {
@@ -259,8 +245,7 @@ TEST(Perplexity, RefusesInvalidOptions) {
     PerplexityOptions options = small_options();
     std::vector<MethodUnderTest> methods = three_methods(model);
     change(options, methods);
-    expect_error(ErrorKind::usage, part,
-                 [&] { run_in_memory(model, methods, four_documents(), options); });
+    EXPECT_ERROR(run_in_memory(model, methods, four_documents(), options), usage, part);
   };
   attempt([](auto&, auto& m) { m.clear(); }, "no method");
   attempt([](auto& o, auto&) { o.lengths.clear(); }, "no length");
@@ -350,9 +335,8 @@ TEST_F(Survival, EngineKilledAnywhereGivesTheSameBytes) {
 TEST_F(Survival, NanEndsTheRunAndKeepsTheJournal) {
   const std::string whole = run(dir_ / "whole");
   ScriptedOptions broken{.nan_at = 70, .nan_method = "pro"};
-  expect_error(ErrorKind::failed, "NaN", [&] { run(dir_ / "cut", nullptr, broken); });
-  expect_error(ErrorKind::failed, "(method pro, document a#1)",
-               [&] { run(dir_ / "cut", nullptr, broken); });
+  EXPECT_ERROR(run(dir_ / "cut", nullptr, broken), failed, "NaN");
+  EXPECT_ERROR(run(dir_ / "cut", nullptr, broken), failed, "(method pro, document a#1)");
   EXPECT_EQ(read_run(dir_ / "cut").units.size(), 1u);  // none came first
   EXPECT_EQ(run(dir_ / "cut"), whole);                 // by an engine that works
 }
@@ -395,9 +379,9 @@ TEST_F(Survival, DifferentSettingsAreADifferentRun) {
   PerplexityOptions options = small_options();
   options.batch = 51;
   Progress progress;
-  expect_error(ErrorKind::usage, "settings/batch is 50 there and 51 now", [&] {
-    run_perplexity(model, three_methods(model), four_documents(), options, folder, progress);
-  });
+  EXPECT_ERROR(
+      run_perplexity(model, three_methods(model), four_documents(), options, folder, progress),
+      usage, "settings/batch is 50 there and 51 now");
 }
 
 TEST(PerplexityText, Table) {
@@ -408,7 +392,7 @@ TEST(PerplexityText, Table) {
             "Perplexity of the first N tokens, 4 documents (window 64):");
   for (const char* part : {"method ", "elastic:pro", "+-", "Bands", "pro against none",
                            "Verdict:", "costs +", "KL "}) {
-    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
   }
 }
 

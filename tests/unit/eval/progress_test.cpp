@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "base/interrupt.h"
 #include "eval/run/runner.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {

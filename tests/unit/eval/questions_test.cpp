@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several needles in one text, which is read once: eval needle --questions.
-#include <gtest/gtest.h>
-
-#include <set>
 
 #include "base/text.h"
 #include "eval/score/answer_text.h"
 #include "eval/tasks/needle/needle.h"
-#include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/result_rows.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
@@ -147,9 +143,9 @@ TEST(NeedleQuestions, ErrorsAreOverTexts) {
   for (const Comparison& c : r.comparisons) EXPECT_EQ(c.difference.mean_difference.n, 5u);
   EXPECT_EQ(r.more["questions_per_text"], 10u);
   const std::string text = to_text(r);
-  EXPECT_NE(text.find("10 depths x 5 texts"), std::string::npos) << text;
-  EXPECT_NE(text.find("Questions about each text: 10. n counts texts"), std::string::npos) << text;
-  EXPECT_NE(text.find("t test paired over texts"), std::string::npos) << text;
+  EXPECT_TRUE(contains(text, "10 depths x 5 texts"));
+  EXPECT_TRUE(contains(text, "Questions about each text: 10. n counts texts"));
+  EXPECT_TRUE(contains(text, "t test paired over texts"));
 }
 
 // The number in the message is right: so many fit, and one more does not.
@@ -174,22 +170,20 @@ TEST(NeedleQuestions, AreRefusedWhereTheyDoNotFit) {
     ASSERT_GT(fit, 2u) << form;
     for (const std::size_t asked : {fit + 1, std::size_t(100)}) {
       options.depths = usual_depths(asked);
-      test::expect_error(ErrorKind::usage, cat("700 tokens have room for only ", fit),
-                         [&] { run(options); });
+      EXPECT_ERROR(run(options), usage, cat("700 tokens have room for only ", fit));
     }
     options.depths = usual_depths(fit);
     model.prompts.clear();
     run(options);
     EXPECT_EQ(model.prompts.size(), 3 * 2 * fit);
   }
-  test::expect_error(ErrorKind::usage, "200 tokens have room for only 2",
-                     [&] { run(several(model, {200}, 6)); });
+  EXPECT_ERROR(run(several(model, {200}, 6)), usage, "200 tokens have room for only 2");
   for (const char* form : {"kamradt", "completion"}) {
     NeedleOptions same = several(model, {3000}, 2, form);
     if (form == std::string("completion")) {
       same.form = make_form(model, form, NeedleTexts{"It is {number}.", "What?", "{number}"}, 0);
     }
-    test::expect_error(ErrorKind::usage, cat("the form ", form, " has only 1"), [&] { run(same); });
+    EXPECT_ERROR(run(same), usage, cat("the form ", form, " has only 1"));
   }
 }
 

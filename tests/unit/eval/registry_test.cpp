@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A task that exists only here goes through everything that tasks share: runner, journal, resuming,
 // shards and merging, results, other tools' formats, and the report. No other file knows it.
-#include <gtest/gtest.h>
 
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
 #include "report/report.h"
-#include "support/expect_error.h"
 #include "support/result_rows.h"
 #include "support/scripted.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::expect_error;
-using test::method;
-using test::read_file;
-using test::TempFolder;
 
 constexpr int kSamples = 5;
 
@@ -123,7 +115,7 @@ class Registry : public testing::Test {
 
 TEST_F(Registry, RunsResumesAndMergesToTheSameBytes) {
   run_toy(dir_ / "whole");
-  expect_error(ErrorKind::failed, "(a toy's unit)", [&] { run_toy(dir_ / "cut", {}, 700); });
+  EXPECT_ERROR(run_toy(dir_ / "cut", {}, 700), failed, "(a toy's unit)");
   EXPECT_GT(read_run(dir_ / "cut").units.size(), 3u);
   std::int64_t computed = 0;
   run_toy(dir_ / "cut", {}, {}, &computed);
@@ -155,14 +147,14 @@ TEST_F(Registry, AppearsInReportsAndFormats) {
                figure.note.ends_with("Lower is better.");
   }
   EXPECT_TRUE(charted);
-  EXPECT_NE(report_page(records).find("<h2>A toy</h2>"), std::string::npos);
+  EXPECT_TRUE(contains(report_page(records), "<h2>A toy</h2>"));
   const RecordedRun recorded = read_run(dir_ / "whole");
   const ordered_json harness = lm_eval_results(recorded.run, results_of(recorded));
   EXPECT_EQ(harness.at("higher_is_better").at("toy/pro/128").at("errors"), false);
 }
 
 TEST_F(Registry, AnUnfinishedRunSaysSo) {
-  expect_error(ErrorKind::failed, "toy", [&] { run_toy(dir_ / "cut", {}, 700); });
+  EXPECT_ERROR(run_toy(dir_ / "cut", {}, 700), failed, "toy");
   const std::vector<report::RunRecord> records = report::read_records({(dir_ / "cut").string()});
   EXPECT_FALSE(records[0].finished);
   EXPECT_EQ(records[0].table.expected_units, 30u);
@@ -176,9 +168,9 @@ TEST_F(Registry, NamesAreUniqueAndUnknownOnesAreRefused) {
     EXPECT_FALSE(task.section.empty());
   }
   EXPECT_EQ(find_task("haiku"), nullptr);
-  expect_error(ErrorKind::corrupt, "haiku", [] { task_of({{"task", "haiku"}}); });
-  expect_error(ErrorKind::corrupt, "names none", [] { task_of(ordered_json::object()); });
-  expect_error(ErrorKind::corrupt, "7", [] { task_of({{"task", 7}}); });
+  EXPECT_ERROR(task_of({{"task", "haiku"}}), corrupt, "haiku");
+  EXPECT_ERROR(task_of(ordered_json::object()), corrupt, "names none");
+  EXPECT_ERROR(task_of({{"task", 7}}), corrupt, "7");
 }
 
 }  // namespace

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "eval/results/result_table.h"
-#include "support/expect_error.h"
-#include "support/transcript.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
 
 ordered_json row(const std::string& task, const std::string& method, std::int64_t length,
                  const std::string& metric, const ordered_json& value, const ordered_json& error,

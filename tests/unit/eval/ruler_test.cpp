@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/ruler/ruler.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "base/sha256.h"
 #include "base/text.h"
 #include "base/words.h"
 #include "eval/samples/sample.h"
-#include "support/expect_error.h"
 #include "support/reading_model.h"
 #include "support/result_rows.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
-
-using nlohmann::ordered_json;
-using test::expect_error;
-using test::method;
-using test::read_file;
-using test::ReadingModel;
-using test::TempFolder;
-using test::write_file;
 
 ScriptedOptions roomy(std::int64_t context = 1 << 15) { return {.context = context}; }
 
@@ -188,7 +173,7 @@ TEST(Ruler, RefusesTooShortLengthsAndNamesOneThatIsEnough) {
     const SampleSuite suite = bench.suite(some({task.name}, {enough}, 3));
     for (std::size_t i = 0; i < 3; ++i) suite.sets[0].make(i);
   }
-  expect_error(ErrorKind::usage, "no task 'haiku'", [&] { bench.suite(some({"haiku"}, {4096})); });
+  EXPECT_ERROR(bench.suite(some({"haiku"}, {4096})), usage, "no task 'haiku'");
 }
 
 TEST(SampleRun, ReaderFindsAllNeedlesAndPrefixesAreShared) {
@@ -261,7 +246,7 @@ TEST(SampleRun, QuestionsAboutOneTextShareIt) {
       const Sample sample = set.make(i);
       ASSERT_EQ(sample.expected.size(), 1u);
       EXPECT_TRUE(answers.insert(sample.expected[0]).second) << set.task;
-      EXPECT_NE(sample.text.find(sample.expected[0]), std::string::npos);
+      EXPECT_TRUE(contains(sample.text, sample.expected[0]));
       texts.insert(sample.text.substr(0, sample.text.rfind("Question:")));
     }
     EXPECT_EQ(texts.size(), 1u);
@@ -315,7 +300,7 @@ TEST(SampleRun, QuestionsAboutOneTextShareIt) {
   EXPECT_DOUBLE_EQ(found->estimate.error, expected.error);
 
   options.tasks = {"niah_multikey_1", "vt"};
-  expect_error(ErrorKind::usage, "not for vt", [&] { bench.suite(options); });
+  EXPECT_ERROR(bench.suite(options), usage, "not for vt");
 }
 
 TEST(SampleRun, ResumesAfterAKillByteForByte) {
@@ -337,14 +322,14 @@ TEST(SampleRun, ResumesAfterAKillByteForByte) {
   const std::int64_t computed = run(temp.path() / "whole", std::nullopt);
   for (const std::int64_t at : {100, 30000, 70000, 71000, 77000, 85000}) {
     std::filesystem::remove_all(temp / "broken");
-    expect_error(ErrorKind::failed, "ruler/", [&] { run(temp.path() / "broken", at); });
+    EXPECT_ERROR(run(temp.path() / "broken", at), failed, "ruler/");
     const std::int64_t again = run(temp.path() / "broken", std::nullopt);
     EXPECT_LE(at + again, computed + 3000 + 10 * 64) << "more than one prompt was read twice";
     for (const char* file : {"results.json", "journal.jsonl"}) {
       EXPECT_EQ(read_file(temp.path() / "whole" / file), read_file(temp.path() / "broken" / file));
     }
   }
-  EXPECT_EQ(read_file(temp.path() / "whole" / "results.json").find("null"), std::string::npos);
+  EXPECT_FALSE(contains(read_file(temp.path() / "whole" / "results.json"), "null"));
 }
 
 class RulerData : public testing::Test {
@@ -364,15 +349,14 @@ class RulerData : public testing::Test {
 TEST_F(RulerData, NamesMissingFilesAndRefusesLongLines) {
   read(R"({"input": "a", "outputs": ["b"]})");
   std::vector<std::string> notes;
-  expect_error(ErrorKind::failed, "is not a folder", [&] {
-    read_ruler(bench_.frame, folder_.path() / "absent", some({"vt"}, {4096}), notes);
-  });
-  expect_error(ErrorKind::failed, "vt at 8192",
-               [&] { read_ruler(bench_.frame, folder_.path(), some({"vt"}, {8192}), notes); });
+  EXPECT_ERROR(read_ruler(bench_.frame, folder_.path() / "absent", some({"vt"}, {4096}), notes),
+               failed, "is not a folder");
+  EXPECT_ERROR(read_ruler(bench_.frame, folder_.path(), some({"vt"}, {8192}), notes), failed,
+               "vt at 8192");
   // A line of ten megabytes is read, and refused when it is used.
   const SampleSuite suite =
       read(cat(R"({"input": ")", std::string(10 << 20, 'x'), R"(", "outputs": ["b"]})"));
-  expect_error(ErrorKind::usage, "leaves no room", [&] { suite.sets[0].make(0); });
+  EXPECT_ERROR(suite.sets[0].make(0), usage, "leaves no room");
 }
 
 TEST(Ruler, CommonWordsArePlainAtShortLengths) {

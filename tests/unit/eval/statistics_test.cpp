@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "eval/results/result_table.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-
 #include "eval/tasks/perplexity/perplexity.h"
+#include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
@@ -35,32 +32,25 @@ Verdict judged(const Measured& table, bool failed = false) {
   return judge(table, table.methods[0], failed);
 }
 
-TEST(Verdict, FallingBandsAreGoodToTheEnd) {
-  const Verdict v = judged(Measured({6, 4, 3.9, 3.8, 3.7}));
-  EXPECT_TRUE(v.judged);
-  EXPECT_EQ(v.good_to, 8192);
-  EXPECT_TRUE(v.to_the_end);
-}
-
-TEST(Verdict, CollapseEndsIt) {
-  const Verdict v = judged(Measured({6, 4, 3.9, 3.8, 30}));
-  EXPECT_EQ(v.good_to, 4096);
-  EXPECT_FALSE(v.to_the_end);
-  EXPECT_NE(v.reason.find("tokens 4k to 8k"), std::string::npos) << v.reason;
-}
-
-TEST(Verdict, RiseUpToTheUntouchedLevelIsAllowed) {
-  const Verdict v = judged(Measured({6, 4, 3.2, 3.4, 4.3}));  // untouched: 4
-  EXPECT_EQ(v.good_to, 8192);
-  EXPECT_TRUE(v.to_the_end);
-  EXPECT_EQ(judged(Measured({6, 4, 3.2, 3.4, 4.5})).good_to, 4096);
-}
-
-TEST(Verdict, SteadyButBadIsNotGood) {
-  const Verdict v = judged(Measured({200, 180, 119, 105, 94}));
-  EXPECT_TRUE(v.judged);
-  EXPECT_EQ(v.good_to, 0);
-  EXPECT_NE(v.reason.find("unmodified"), std::string::npos) << v.reason;
+TEST(Verdict, IsGoodAsFarAsItsBandsAre) {
+  struct Case {
+    std::vector<double> bands;
+    std::int64_t good_to;
+    const char* reason;
+  };
+  for (const Case& c : {Case{{6, 4, 3.9, 3.8, 3.7}, 8192, ""},
+                        {{6, 4, 3.9, 3.8, 30}, 4096, "tokens 4k to 8k"},
+                        // A rise up to the level of the untouched model, 4, is allowed.
+                        {{6, 4, 3.2, 3.4, 4.3}, 8192, ""},
+                        {{6, 4, 3.2, 3.4, 4.5}, 4096, "tokens 4k to 8k"},
+                        // Steady but bad.
+                        {{200, 180, 119, 105, 94}, 0, "unmodified"}}) {
+    const Verdict v = judged(Measured(c.bands));
+    EXPECT_TRUE(v.judged);
+    EXPECT_EQ(v.good_to, c.good_to);
+    EXPECT_EQ(v.to_the_end, c.good_to == 8192);
+    EXPECT_TRUE(contains(v.reason, c.reason));
+  }
 }
 
 TEST(Verdict, CostOnShortTextsIsStatedSeparately) {
@@ -96,7 +86,7 @@ TEST(Verdict, SaysWhatIsMissing) {
   Measured in({6, 4, 3.9, 3.8, 3.7});
   in.methods.pop_back();
   EXPECT_FALSE(judged(in).judged);
-  EXPECT_NE(judged(in).reason.find("none"), std::string::npos);
+  EXPECT_TRUE(contains(judged(in).reason, "none"));
   in.methods[0].grows = true;  // the untouched model inside the window
   EXPECT_TRUE(judged(in).judged);
   in.window = 256;
@@ -110,7 +100,7 @@ TEST(Verdict, NoneWithoutData) {
   Measured in({6, 4, 3.9, 3.8, 3.7});
   for (std::size_t i = 2; i < in.lengths.size(); ++i) in.band(i).clear();
   EXPECT_FALSE(judged(in).judged);
-  EXPECT_NE(judged(in).reason.find("no document"), std::string::npos);
+  EXPECT_TRUE(contains(judged(in).reason, "no document"));
   EXPECT_TRUE(judged(in, true).judged);  // a collapse is data
   EXPECT_EQ(judged(in, true).good_to, 0);
   in.methods[0].untouched = true;
@@ -121,7 +111,7 @@ TEST(Verdict, ShortDocumentsAreExcluded) {
   Measured in({6, 4, 3.9, 3.8, 3.7});
   in.band(4).clear();
   EXPECT_EQ(judged(in).good_to, 4096);
-  EXPECT_NE(judged(in).reason.find("no document"), std::string::npos);
+  EXPECT_TRUE(contains(judged(in).reason, "no document"));
 }
 
 }  // namespace

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <regex>
-#include <sstream>
-
 #include "base/text.h"
 #include "export/export.h"
 #include "support/gguf_writer.h"
-#include "support/transcript.h"
+#include "support/test.h"
 
 namespace mrrope::exporting {
 namespace {

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // How exported files get onto the disk, as another architecture, or as the nearest YaRN;
 // tests/integration runs what is in them.
-#include <gtest/gtest.h>
-
-#include <cmath>
 
 #include "export/export.h"
-#include "support/expect_error.h"
 #include "support/gguf_writer.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::exporting {
 namespace {
 
-using test::GgufWriter;
-using test::llama_gguf;
-using test::read_file;
-using test::TempFolder;
 namespace fs = std::filesystem;
 
 struct Input {

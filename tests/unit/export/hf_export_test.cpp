@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <map>
-
 #include "base/json.h"
 #include "export/export.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::exporting {
 namespace {
 
-using nlohmann::ordered_json;
-using test::read_file;
-using test::TempFolder;
 namespace fs = std::filesystem;
 
 ordered_json llama_config() {
@@ -149,7 +140,7 @@ TEST(HfExport, WritesALadderForThePlugin) {
     read_model(f.folder / "out");
     FAIL() << "read";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("a plan for every length"), std::string::npos);
+    EXPECT_TRUE(contains(error.what(), "a plan for every length"));
   }
 }
 
@@ -158,7 +149,7 @@ TEST(HfExport, SaysWhereInterleavedPairsCannotRun) {
   config["model_type"] = "glm";
   const Folder f(config);
   EXPECT_TRUE(interleaves(f.model));
-  EXPECT_NE(hf_caveat(config, f.model, Dialect::v5).find("--to hf-mrrope"), std::string::npos);
+  EXPECT_TRUE(contains(hf_caveat(config, f.model, Dialect::v5), "--to hf-mrrope"));
   EXPECT_EQ(hf_caveat(config, f.model, Dialect::mrrope), "");
   const Folder halves(llama_config());
   EXPECT_EQ(hf_caveat(llama_config(), halves.model, Dialect::v5), "");

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/architectures.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <set>
-#include <sstream>
-#include <string>
-
-#include "mrrope/error.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {

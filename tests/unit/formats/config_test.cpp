@@ -3,24 +3,17 @@
 // model. Configs are our own, with the numbers of the models they are named after. The factors and
 // attention scales of llama31, qwen25, gpt-oss, phi3 and deepseek2 in the transcript were compared
 // with those of transformers 5.22.2's own functions (ROPE_INIT_FUNCTIONS).
-#include <map>
-#include <sstream>
 
 #include "base/json.h"
 #include "base/text.h"
 #include "formats/architectures.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "support/expect_error.h"
 #include "support/gguf_writer.h"
-#include "support/transcript.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using nlohmann::ordered_json;
-using test::GgufWriter;
 
 // One letter per layer: full, windowed, unrotated, recurrent; a capital keeps a short cache.
 std::string kinds(const std::vector<Layer>& layers) {

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
 #include "base/sha256.h"
 #include "formats/plan_file.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
@@ -71,7 +66,7 @@ TEST(ModelDigest, HashesSmallFilesWholeAndSamplesLargeOnes) {
 
 TEST(ModelDigest, MissingModelIsNamed) {
   const test::TempFolder dir;
-  test::expect_error(ErrorKind::failed, "gone.gguf", [&] { model_digest({dir / "gone.gguf"}); });
+  EXPECT_ERROR(model_digest({dir / "gone.gguf"}), failed, "gone.gguf");
 }
 
 }  // namespace

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/gguf/gguf.h"
-#include "support/expect_error.h"
 #include "support/gguf_edit.h"
 #include "support/gguf_writer.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using test::llama_gguf;
-using test::read_file;
-using test::TempFolder;
 
 std::string pattern(std::size_t bytes, int start) {
   std::string out;

@@ -3,16 +3,11 @@
 
 #include "formats/facts.h"
 #include "mrrope/mrrope.h"
-#include "support/expect_error.h"
 #include "support/gguf_writer.h"
-#include "support/temp_folder.h"
-#include "support/transcript.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using nlohmann::json;
-using test::TempFolder;
 
 json parse(std::string_view text) { return parse_json(text, "x.json"); }
 
@@ -72,7 +67,7 @@ TEST(Json, RefusesInvalidUtf8) {
 
 TEST(Json, KeepsControlCharactersOutOfMessages) {
   const Error error = test::error_of([&] { parse("{\"a\": \"\x1b[2J\"}"); });
-  EXPECT_EQ(std::string(error.what()).find('\x1b'), std::string::npos) << error.what();
+  EXPECT_FALSE(contains(error.what(), "\x1b"));
 }
 
 TEST(Json, RefusesALargeFileUnread) {

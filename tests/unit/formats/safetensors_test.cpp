@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/facts.h"
-#include "support/expect_error.h"
 #include "support/gguf_writer.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using test::le;
-using test::TempFolder;
 
 std::string file(const std::string& header, std::size_t data) {
   return le<std::uint64_t>(header.size()) + header + std::string(data, '\0');

@@ -3,13 +3,10 @@
 
 #include <sys/stat.h>
 
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using test::TempFolder;
 
 Source in_memory(std::string_view text) {
   return Source::memory(std::as_bytes(std::span(text)), "memory");
@@ -94,27 +91,13 @@ TEST(Reader, NoticesAFileThatShrinks) {
   EXPECT_ERROR(in.u64("a number"), failed, "shorter");
 }
 
-TEST(Shown, EscapesWhatATerminalWouldObey) {
-  EXPECT_EQ(shown("a\x1b[2Jb\n\"\\"), "\"a\\x1b[2Jb\\x0a\\\"\\\\\"");
-  EXPECT_EQ(shown(std::string(200, 'a')), "\"" + std::string(96, 'a') + "...\"");
-}
-
-TEST(Printable, KeepsTextAndReplacesTheRest) {
-  EXPECT_EQ(printable("Qwen 2.5 \xe5\x8d\x83\xe9\x97\xae"), "Qwen 2.5 \xe5\x8d\x83\xe9\x97\xae");
-  EXPECT_EQ(printable("a\x1b[0m\x7f"), "a?[0m?");
-  EXPECT_EQ(printable("\xc2\x9b"), "??");       // a control character in two bytes
-  EXPECT_EQ(printable("\xff\xe5\x8d"), "???");  // no UTF-8, and a cut sequence
-  EXPECT_EQ(printable("\xed\xa0\x80"), "???");  // a surrogate
-  EXPECT_EQ(printable("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
-}
-
-TEST(PlainName, RefusesPaths) {
-  for (const char* name : {"", ".", "..", "../a", "/etc/passwd", "a/b", "a\\b", "C:a"}) {
-    EXPECT_ERROR(check_plain_name("index.json", name), corrupt, "plain file name");
-  }
-  EXPECT_ERROR(check_plain_name("index.json", std::string("a\0b", 3)), corrupt, "a\\x00b");
-  EXPECT_ERROR(check_plain_name("index.json", std::string(256, 'a')), corrupt, "index.json");
-  EXPECT_NO_THROW(check_plain_name("index.json", "model-00001-of-00002.safetensors"));
+TEST(Names, AreShownWithoutControlCharactersAndAreNoPaths) {
+  test::expect_functions("names", {{"shown", [](auto& a) { return shown(a[0]); }},
+                                   {"printable", [](auto& a) { return printable(a[0]); }},
+                                   {"plain", [](auto& a) {
+                                      check_plain_name("index.json", a[0]);
+                                      return std::string("fine");
+                                    }}});
 }
 
 TEST(PlainFile, FollowsLinksOnlyInsideTheFolder) {

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hub/hub.h"
 
-#include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include <algorithm>
-
-#include "mrrope/error.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::hub {
 namespace {
@@ -169,16 +164,9 @@ TEST_F(HubTest, PathsComeFirstAndOtherNamesGetTheNearest) {
   EXPECT_ERROR(find_model("nosuch.gguf"), failed, "cannot open \"nosuch.gguf\"");
   const auto hint = [](const char* name) { return hint_of([&] { find_model(name); }); };
   EXPECT_EQ(hint("nosuch"), "check the path; mrrope models lists those that have a name here");
-  EXPECT_NE(hint("gema3:4b").find("did you mean gemma3:4b or gemma3:1b? "), std::string::npos);
-  EXPECT_NE(hint("./gemma3.gguf").find("did you mean gemma3:12b or gemma3:1b or gemma3:27b? "),
-            std::string::npos);
-}
-
-TEST_F(HubTest, NamesOfRepositories) {
-  for (const char* bad : {"", "tiny", "a/b/c", "/b", "a/", "a/..", "../b", "a--b/c",
-                          "a/b:", "a/b:[", "a/b:Q4:x", "a/b c", "https://a/b"}) {
-    EXPECT_ERROR(download(bad), usage, "is not the name of a repository") << bad;
-  }
+  EXPECT_TRUE(contains(hint("gema3:4b"), "did you mean gemma3:4b or gemma3:1b? "));
+  EXPECT_TRUE(
+      contains(hint("./gemma3.gguf"), "did you mean gemma3:12b or gemma3:1b or gemma3:27b? "));
 }
 
 }  // namespace

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <cmath>
-#include <thread>
-
 #include "kernels/half.h"
 #include "mrrope/rotary.h"
-#include "support/expect_error.h"
 #include "support/rotary_trial.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
@@ -120,13 +114,11 @@ TEST(RotaryTable, RefusesWhatItCannotHold) {
   RotaryTable table(plan, 0, 5);
   EXPECT_ERROR(table.grow((std::int64_t(1) << 31) + 1), usage, "2147483649");
   EXPECT_EQ(table.end(), 5);
-  test::expect_error(ErrorKind::usage, "cannot turn keys", [&] {
-    static_cast<void>(
-        RotaryTable::turning(plan, plan_of("pro", 8, 128, Pairing::interleaved), 0, 1));
-  });
-  test::expect_error(ErrorKind::usage, "rotary_dim 64", [&] {
-    static_cast<void>(RotaryTable::turning(plan, plan_of("pro", 8, 64), 0, 1));
-  });
+  EXPECT_ERROR(static_cast<void>(
+                   RotaryTable::turning(plan, plan_of("pro", 8, 128, Pairing::interleaved), 0, 1)),
+               usage, "cannot turn keys");
+  EXPECT_ERROR(static_cast<void>(RotaryTable::turning(plan, plan_of("pro", 8, 64), 0, 1)), usage,
+               "rotary_dim 64");
 }
 
 TEST(Half, RoundsToNearestEven) {

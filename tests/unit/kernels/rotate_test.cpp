@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <atomic>
-#include <thread>
-
 #include "kernels/rotary_simd.h"
 #include "mrrope/rotary.h"
 #include "support/allocations.h"
-#include "support/expect_error.h"
 #include "support/rotary_trial.h"
+#include "support/test.h"
 
 namespace mrrope {
 namespace {
-
-using test::rotated_unit;
-using test::rounding;
-using test::Trial;
-using test::TrialSetup;
 
 Plan plan_of(int rotary_dim, Pairing pairing, const char* method = "pro", double scale = 8) {
   return make_plan(
@@ -238,9 +228,9 @@ TEST_P(Rotate, RefusesMisuseBeforeAnyWrite) {
   const Batch good = trial.batch;
   Workers workers(2);
   const auto refused = [&](const std::string& word, const Batch& batch) {
-    test::expect_error(ErrorKind::usage, word, [&] { rotate(table, batch); });
-    test::expect_error(ErrorKind::usage, word, [&] { rotate(table, batch, workers); });
-    test::expect_error(ErrorKind::usage, word, [&] { rotate_part(table, batch, 0, 2); });
+    EXPECT_ERROR(rotate(table, batch), usage, word);
+    EXPECT_ERROR(rotate(table, batch, workers), usage, word);
+    EXPECT_ERROR(rotate_part(table, batch, 0, 2), usage, word);
     EXPECT_TRUE(trial.untouched()) << word;
   };
   const auto with = [&](const auto& change) {
@@ -276,8 +266,8 @@ TEST_P(Rotate, RefusesMisuseBeforeAnyWrite) {
   refused("position 100", with([&](Batch& b) { b.positions = positions.data(); }));
   positions.back() = -1;
   refused("position -1", with([&](Batch& b) { b.positions = positions.data(); }));
-  test::expect_error(ErrorKind::usage, "part 2 of 2", [&] { rotate_part(table, good, 2, 2); });
-  test::expect_error(ErrorKind::usage, "0 threads", [] { Workers none(0); });
+  EXPECT_ERROR(rotate_part(table, good, 2, 2), usage, "part 2 of 2");
+  EXPECT_ERROR(Workers(0), usage, "0 threads");
   EXPECT_TRUE(trial.untouched());
 
   // Having nothing to do is not misuse.

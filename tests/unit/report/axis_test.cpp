@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-
 #include "report/charts/chart.h"
+#include "report/page/html_page.h"
+#include "support/test.h"
 
 namespace mrrope::report {
 namespace {
@@ -23,29 +20,26 @@ Range range(double low, double high, Spacing spacing = Spacing::linear) {
   return {low, high, spacing};
 }
 
-TEST(Axis, TicksAreRoundNumbersInsideTheRange) {
-  EXPECT_EQ(texts(ticks_of(range(0, 1), {}, 6)), "0 0.2 0.4 0.6 0.8 1");
-  EXPECT_EQ(texts(ticks_of(range(-3, 17), {}, 5)), "0 5 10 15");
-  EXPECT_EQ(texts(ticks_of(range(0.00012, 0.00031), {}, 5)), "0.00015 0.0002 0.00025 0.0003");
-}
-
-TEST(Axis, LogTicksAreDecadesAndSubdivisions) {
-  const Axis log{"", Spacing::log, false};
-  EXPECT_EQ(texts(ticks_of(range(3.5, 320, Spacing::log), log, 8)), "5 10 20 50 100 200");
-  EXPECT_EQ(texts(ticks_of(range(1, 1e9, Spacing::log), log, 5)), "1 100 10000 1000000 1e8");
-}
-
-// 1, 2 and 5 alone would leave one tick.
-TEST(Axis, ShortLogRangeHasEvenTicks) {
-  const Axis log{"", Spacing::log, false};
-  EXPECT_EQ(texts(ticks_of(range(4.3, 6.6, Spacing::log), log, 6)), "4.5 5 5.5 6 6.5");
-}
-
-TEST(Axis, LengthsAreLabelledAsTyped) {
-  const Axis tokens{"", Spacing::log, true};
-  EXPECT_EQ(texts(ticks_of(range(512, 131072, Spacing::log), tokens, 10)),
-            "512 1k 2k 4k 8k 16k 32k 64k 128k");
-  EXPECT_EQ(texts(ticks_of(range(512, 131072, Spacing::log), tokens, 5)), "512 2k 8k 32k 128k");
+TEST(Axis, TicksAndValues) {
+  const auto ticks = [](const Arguments& a, const Axis& axis) {
+    return texts(
+        ticks_of(range(std::stod(a[0]), std::stod(a[1]), axis.spacing), axis, std::stoi(a[2])));
+  };
+  test::expect_functions(
+      "axis", {{"linear", [&](auto& a) { return ticks(a, {}); }},
+               {"log",
+                [&](auto& a) {
+                  return ticks(a, {"", Spacing::log, false});
+                }},
+               {"lengths",
+                [&](auto& a) {
+                  return ticks(a, {"", Spacing::log, true});
+                }},
+               {"value", [](auto& a) { return value_text(std::stod(a[0])); }},
+               {"escaped", [](auto& a) { return escaped(a[0]); }},
+               {"characters", [](auto& a) { return std::to_string(character_count(a[0])); }},
+               {"shortened", [](auto& a) { return shortened(a[0], 2); }},
+               {"percent", [](auto& a) { return percent_encoded(a[0]); }}});
 }
 
 TEST(Axis, NeverMoreTicksThanRequested) {
@@ -92,15 +86,17 @@ TEST(Axis, PlaceIsNanOutsideTheDomain) {
   EXPECT_DOUBLE_EQ(range(1, 100, Spacing::log).place(10), 0.5);
 }
 
-TEST(Axis, FormatsValues) {
-  EXPECT_EQ(value_text(kNan), "-");
-  EXPECT_EQ(value_text(0), "0");
-  EXPECT_EQ(value_text(4.32412), "4.324");
-  EXPECT_EQ(value_text(1234.56), "1234.6");
-  EXPECT_EQ(value_text(131072), "131072");
-  EXPECT_EQ(value_text(2.5e12), "2.5e12");
-  EXPECT_EQ(value_text(1.25e-7), "1.25e-7");
-  EXPECT_EQ(value_text(-kInfinite), "-infinite");
+TEST(Markup, TablesAsCsv) {
+  DataTable table{
+      "t", {"name", "value"}, {{"a,b", "1"}, {"=1+1", "-2.5"}, {"say \"x\"", "-"}}, 1, false};
+  EXPECT_EQ(to_csv(table), "name,value\n\"a,b\",1\n'=1+1,-2.5\n\"say \"\"x\"\"\",-\n");
+}
+
+TEST(Markup, TablesAsHtml) {
+  const std::string html = to_html({"<caption>", {"<b>"}, {{"<i>"}}, 1, false});
+  EXPECT_FALSE(contains(html, "<b>"));
+  EXPECT_FALSE(contains(html, "<i>"));
+  EXPECT_TRUE(contains(html, "&lt;i&gt;"));
 }
 
 }  // namespace

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/charts/chart.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <limits>
-#include <regex>
-#include <set>
+#include "support/test.h"
 
 namespace mrrope::report {
 namespace {
@@ -51,8 +46,8 @@ TEST(Chart, ContainsItsNumbersInFull) {
   const std::string svg =
       to_svg(chart_of({{1024, 4.3241987654321, 4.1, 4.5}, {2048, 4.4, kNothing, kNothing}}));
   expect_sound(svg);
-  EXPECT_NE(svg.find("data-values=\"1024,4.3241987654321,4.1,4.5;2048,4.4,,\""), std::string::npos);
-  EXPECT_NE(svg.find("class=\"end c1\""), std::string::npos);
+  EXPECT_TRUE(contains(svg, "data-values=\"1024,4.3241987654321,4.1,4.5;2048,4.4,,\""));
+  EXPECT_TRUE(contains(svg, "class=\"end c1\""));
   EXPECT_EQ(count(svg, "class=\"dot\""), 2u);
 }
 
@@ -60,7 +55,7 @@ TEST(Chart, EmptyCharts) {
   for (const bool standalone : {false, true}) {
     const std::string svg = to_svg(LineChart{}, {.width = 368, .standalone = standalone});
     expect_sound(svg);
-    EXPECT_NE(svg.find("nothing measured yet"), std::string::npos);
+    EXPECT_TRUE(contains(svg, "nothing measured yet"));
   }
   expect_sound(to_svg(HeatMap{}));
 }
@@ -96,7 +91,7 @@ TEST(Chart, MillionPointsStaySmallAndKeepTheirPeaks) {
   points[123456].y = 1000;
   const std::string svg = to_svg(chart_of(points));
   EXPECT_LT(svg.size(), 200000u);
-  EXPECT_NE(svg.find("123457,1000,,"), std::string::npos);
+  EXPECT_TRUE(contains(svg, "123457,1000,,"));
 }
 
 TEST(Chart, NamesAreEscapedAndDoNotOverlap) {
@@ -111,8 +106,8 @@ TEST(Chart, NamesAreEscapedAndDoNotOverlap) {
   }
   const std::string svg = to_svg(chart, {.width = 760, .standalone = true});
   expect_sound(svg);
-  EXPECT_EQ(svg.find("<script>"), std::string::npos);
-  EXPECT_EQ(svg.find("<b>"), std::string::npos);
+  EXPECT_FALSE(contains(svg, "<script>"));
+  EXPECT_FALSE(contains(svg, "<b>"));
   static const std::regex label("class=\"end c[0-9]+\" x=\"[^\"]*\" y=\"([^\"]*)\"");
   double before = -1000;
   int labels = 0;
@@ -131,17 +126,17 @@ TEST(Chart, TicksAreAtMeasuredLengths) {
   const std::string svg = to_svg(chart);
   expect_sound(svg);
   for (const char* text : {"700", "2000", "3000", "9000"}) {
-    EXPECT_NE(svg.find(std::string(">") + text + "</text>"), std::string::npos) << text;
+    EXPECT_TRUE(contains(svg, std::string(">") + text + "</text>")) << text;
   }
-  EXPECT_EQ(svg.find(">1k</text>"), std::string::npos);
+  EXPECT_FALSE(contains(svg, ">1k</text>"));
 }
 
 TEST(Chart, TicksWithoutRoomHaveNoText) {
   std::vector<ChartPoint> points;
   for (int i = 0; i < 20; ++i) points.push_back({1000.0 + 10 * i, 4.0 + i});
   const std::string svg = to_svg(chart_of(points), {.width = 368});
-  EXPECT_NE(svg.find(">1000</text>"), std::string::npos);
-  EXPECT_NE(svg.find(">1190</text>"), std::string::npos);
+  EXPECT_TRUE(contains(svg, ">1000</text>"));
+  EXPECT_TRUE(contains(svg, ">1190</text>"));
   EXPECT_LT(count(svg, "class=\"tick\""), 17u);
 }
 
@@ -150,8 +145,8 @@ TEST(Chart, GivenTicksComeBeforeRoundOnes) {
   chart.series = {{"pi", 6, false, {{0, 1}, {63, 24.8}}}};
   chart.y.ticks = {24.8};
   const std::string svg = to_svg(chart);
-  EXPECT_NE(svg.find(">24.8</text>"), std::string::npos);
-  EXPECT_EQ(svg.find(">25</text>"), std::string::npos);
+  EXPECT_TRUE(contains(svg, ">24.8</text>"));
+  EXPECT_FALSE(contains(svg, ">25</text>"));
 }
 
 // One line would hide the other.
@@ -161,14 +156,14 @@ TEST(Chart, EqualLinesShareAName) {
   chart.series.back().name = "auto";
   chart.series.push_back({"none", 0, false, {{512, 4}, {1024, 9}}});
   const std::string svg = to_svg(chart);
-  EXPECT_NE(svg.find(">pro = auto</text>"), std::string::npos);
+  EXPECT_TRUE(contains(svg, ">pro = auto</text>"));
   EXPECT_EQ(count(svg, "class=\"line\""), 2u);
   EXPECT_EQ(count(svg, "class=\"series "), 3u) << "its values stay";
   for (const char* name : {"elastic:pro", "elastic:yarn", "elastic:uni"}) {
     chart.series.push_back(chart.series.front());
     chart.series.back().name = name;
   }
-  EXPECT_NE(to_svg(chart).find(">pro = 4 others</text>"), std::string::npos);
+  EXPECT_TRUE(contains(to_svg(chart), ">pro = 4 others</text>"));
 }
 
 // Colour is not the only sign: neighbouring colours have other shapes.
@@ -225,7 +220,7 @@ TEST(Chart, OneFileHasAllFigures) {
   EXPECT_EQ(count(svg, "<style>"), 1u);
   EXPECT_EQ(count(svg, "<svg "), 3u);
   EXPECT_EQ(count(svg, "class=\"key\""), 1u);
-  EXPECT_NE(svg.find("maps, shades"), std::string::npos);
+  EXPECT_TRUE(contains(svg, "maps, shades"));
 }
 
 TEST(Chart, FlatAndEmptyChartsSayNothing) {

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "report/report.h"
+#include "support/test.h"
 
 namespace mrrope::report {
 namespace {
-
-using nlohmann::ordered_json;
 
 TEST(Paper, HasEveryNumberOfItsTables) {
   EXPECT_EQ(paper_table("nothing"), nullptr);
@@ -105,17 +102,15 @@ TEST(Paper, ParametersMustBeThePapersToo) {
   Extension e{.method = "pro", .scale = 16};
   const Geometry g{.rotary_dim = 128, .base = 500000, .train_length = 8192};
   record.methods = {{{"pro", ""}, make_plan(g, e)}};
-  EXPECT_NE(own_rows(record).find("nothing known"), std::string::npos) << own_rows(record);
+  EXPECT_TRUE(contains(own_rows(record), "nothing known"));
   e.parameters.high = 30;
   record.methods = {{{"pro", ""}, make_plan(g, e)}};
-  EXPECT_NE(own_rows(record).find("different parameters of pro (paper: its defaults)"),
-            std::string::npos);
+  EXPECT_TRUE(contains(own_rows(record), "different parameters of pro (paper: its defaults)"));
   Geometry other = g;
   other.base = 1e6;
   e.parameters.high.reset();
   record.methods = {{{"pro", ""}, make_plan(other, e)}};
-  EXPECT_NE(own_rows(record).find("base 1e+06 (paper: 5e+05)"), std::string::npos)
-      << own_rows(record);
+  EXPECT_TRUE(contains(own_rows(record), "base 1e+06 (paper: 5e+05)"));
 }
 
 TEST(Paper, ComparesMeansOfTheSameTasks) {
@@ -140,8 +135,7 @@ TEST(Paper, ComparesMeansOfTheSameTasks) {
                 ", mean of 5 tasks (paper: 6), 500 samples (paper: 600)|\n");
   RunRecord limits = record_with(kLlama3Name, 8192, 16, {rows[1]});
   limits.run["settings"]["min_tokens_of"] = {{"math_find", 80000}};
-  EXPECT_NE(own_rows(limits).find("least tokens of math_find 80000 (paper: 100000)"),
-            std::string::npos);
+  EXPECT_TRUE(contains(own_rows(limits), "least tokens of math_find 80000 (paper: 100000)"));
   // The paper does not say how many samples of RULER it took.
   EXPECT_EQ(
       own_rows(record_with(kLlama3Name, 8192, 16, {{"ruler", "string_match", 8192, 0.75, 130}})),

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/report.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
-
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
 #include "eval/tasks/perplexity/perplexity.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::report {
 namespace {
-
-using nlohmann::ordered_json;
 
 struct FakeRun {
   std::string model = "Some Model";
@@ -93,8 +85,8 @@ TEST(Report, SaysHowFarEachMethodIsGood) {
   EXPECT_EQ(verdicts[0].method, "pro");
   EXPECT_EQ(verdicts[0].good_to, 2048);
   const std::string page = report_page(records);
-  EXPECT_NE(page.find("costs +2.0 &#177; 0.0 % perplexity"), std::string::npos);
-  EXPECT_NE(page.find("window 1k"), std::string::npos);
+  EXPECT_TRUE(contains(page, "costs +2.0 &#177; 0.0 % perplexity"));
+  EXPECT_TRUE(contains(page, "window 1k"));
   EXPECT_LT(page.size(), 1000000u);
   const ordered_json json = report_json(records);
   EXPECT_EQ(json["runs"][0]["state"], "finished");
@@ -112,15 +104,15 @@ TEST(Report, UnfinishedRunsAreMarked) {
   EXPECT_EQ(records[0].units, 3u);
   EXPECT_EQ(records[0].table.expected_units, 6u);
   const std::string page = report_page(records);
-  EXPECT_NE(page.find("not finished: 3 of 6 units"), std::string::npos);
-  EXPECT_NE(page.find("Resume with: <code>mrrope eval ppl &lt;model&gt;"), std::string::npos);
+  EXPECT_TRUE(contains(page, "not finished: 3 of 6 units"));
+  EXPECT_TRUE(contains(page, "Resume with: <code>mrrope eval ppl &lt;model&gt;"));
   EXPECT_EQ(verdicts_of(records)[0].headline.rfind("So far: ", 0), 0u);
   // Nothing measured at all.
   fake.units = 0;
   write_run(temp / "empty", fake);
   const auto empty = read_records({(temp / "empty").string()});
-  EXPECT_NE(report_page(empty).find("not finished: 0 of 6 units"), std::string::npos);
-  EXPECT_EQ(report_page(empty).find("nothing measured yet"), std::string::npos) << "no empty chart";
+  EXPECT_TRUE(contains(report_page(empty), "not finished: 0 of 6 units"));
+  EXPECT_FALSE(contains(report_page(empty), "nothing measured yet")) << "no empty chart";
 }
 
 TEST(Report, NamesAreEscaped) {
@@ -130,10 +122,10 @@ TEST(Report, NamesAreEscaped) {
   fake.methods = {"none", "<img src=x>", "\"quoted\" & 'so'"};
   write_run(temp / "<b>run<!--", fake);
   const std::string page = report_page(read_records({(temp / "<b>run<!--").string()}));
-  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
-  EXPECT_EQ(page.find("<img"), std::string::npos);
-  EXPECT_EQ(page.find("<b>run"), std::string::npos);
-  EXPECT_NE(page.find("&lt;img src=x&gt;"), std::string::npos);
+  EXPECT_FALSE(contains(page, "<script>alert"));
+  EXPECT_FALSE(contains(page, "<img"));
+  EXPECT_FALSE(contains(page, "<b>run"));
+  EXPECT_TRUE(contains(page, "&lt;img src=x&gt;"));
 }
 
 TEST(Report, WritesMarkdownWithPicturesBesideIt) {
@@ -147,9 +139,9 @@ TEST(Report, WritesMarkdownWithPicturesBesideIt) {
        {"**pro holds to 2k tokens", "](tiny-perplexity.svg)", "Drawn by `mrrope report runs -o ",
         "| method | 512 | 1k | 2k | n |\n|---|---:|---:|---:|---:|\n| none | 4.527 \u00b1 0.026 |",
         "- run: `mrrope eval ppl <model>`"}) {
-    EXPECT_NE(page.text.find(part), std::string::npos) << part << "\n" << page.text;
+    EXPECT_TRUE(contains(page.text, part)) << part << "\n" << page.text;
   }
-  EXPECT_EQ(page.text.find("Bands"), std::string::npos) << "only what methods are compared by";
+  EXPECT_FALSE(contains(page.text, "Bands")) << "only what methods are compared by";
 }
 
 // A commit is added where runs are kept; the journal is still that of the run.
@@ -160,7 +152,7 @@ TEST(Report, MarkdownNamesTheCommit) {
   run["commit"] = "0123abcd";
   test::write_file(temp / "run" / "run.json", run.dump());
   const MarkdownPage page = report_markdown(read_records({(temp / "run").string()}), "x", "y");
-  EXPECT_NE(page.text.find(", commit 0123abcd | none | 1000 |"), std::string::npos) << page.text;
+  EXPECT_TRUE(contains(page.text, ", commit 0123abcd | none | 1000 |"));
 }
 
 TEST(Report, MarkdownEscapesNames) {
@@ -172,8 +164,8 @@ TEST(Report, MarkdownEscapesNames) {
   const std::string page =
       report_markdown(read_records({(temp / "run").string()}), "x", "y`z").text;
   EXPECT_EQ(page.rfind("# a\\|b # &lt;script>\\[x\\](y)\\`\n", 0), 0u) << page;
-  EXPECT_EQ(page.find("| <img"), std::string::npos);
-  EXPECT_NE(page.find("Made by `y z`"), std::string::npos);
+  EXPECT_FALSE(contains(page, "| <img"));
+  EXPECT_TRUE(contains(page, "Made by `y z`"));
 }
 
 TEST(Report, FoldersIncludeTheRunsInThem) {
@@ -219,7 +211,7 @@ TEST(Report, ExplainsAScaleThatIsMoreThanAsked) {
             " far:pi has a scale of 24.8, more than the 8 windows of 8k tokens: headroom 1.6.");
   m.scale_reason.clear();
   m.scale = 16;
-  EXPECT_NE(scale_text(m, 1024, 8192).find("it is made for 16k."), std::string::npos);
+  EXPECT_TRUE(contains(scale_text(m, 1024, 8192), "it is made for 16k."));
   EXPECT_EQ(scale_text(m, 1024, 16384), "");
   m.untouched = true;
   EXPECT_EQ(scale_text(m, 1024, 8192), "");
@@ -250,7 +242,7 @@ TEST(Report, UnreadableRunsAreNamed) {
   EXPECT_TRUE(records[0].problem.empty());
   for (std::size_t i = 1; i < 4; ++i) EXPECT_FALSE(records[i].problem.empty()) << i;
   const std::string page = report_page(records);
-  EXPECT_NE(page.find("could not be read"), std::string::npos);
+  EXPECT_TRUE(contains(page, "could not be read"));
   EXPECT_ERROR(read_records({(temp / "none").string()}), failed, "none");
   EXPECT_ERROR(read_records({}), failed, "no folder");
 }
@@ -263,8 +255,7 @@ TEST(Report, JournalWithWrongTypesIsCorrupt) {
   const std::size_t at = journal.rfind("\"method\":\"");
   journal.replace(at, journal.find(',', at) - at, "\"method\":5");
   test::write_file(temp / "run/journal.jsonl", journal);
-  test::expect_error(ErrorKind::corrupt, "journal",
-                     [&] { read_records({(temp / "run").string()}); });
+  EXPECT_ERROR(read_records({(temp / "run").string()}), corrupt, "journal");
 }
 
 TEST(Report, UnknownTasksGetTablesAndCharts) {
@@ -305,8 +296,8 @@ TEST(Report, UnknownTasksGetTablesAndCharts) {
   EXPECT_EQ(figures[0].section, "other");
   EXPECT_DOUBLE_EQ(chart.series[0].points[0].y, 80.5);
   const std::string page = report_page(records);
-  EXPECT_NE(page.find("other/one"), std::string::npos);
-  EXPECT_NE(page.find("80.5 &#177; 3"), std::string::npos);
+  EXPECT_TRUE(contains(page, "other/one"));
+  EXPECT_TRUE(contains(page, "80.5 &#177; 3"));
 }
 
 TEST(Report, SaysWhatToDoNextWithTheCommand) {
@@ -323,8 +314,8 @@ TEST(Report, SaysWhatToDoNextWithTheCommand) {
       "mrrope export 'my models/a.gguf' --train-ctx 512 --method pro --ctx 2k -o extended-2k.gguf");
   EXPECT_EQ(next[1].command,
             "mrrope eval ppl 'my models/a.gguf' --train-ctx 512 --method pro --ctx 4k -o ppl-4k");
-  EXPECT_NE(report_page(records).find("What to do next"), std::string::npos);
-  EXPECT_NE(report_text(records).find(next[0].command), std::string::npos);
+  EXPECT_TRUE(contains(report_page(records), "What to do next"));
+  EXPECT_TRUE(contains(report_text(records), next[0].command));
 }
 
 TEST(Report, ExplainsTheTermsItUses) {
@@ -332,9 +323,9 @@ TEST(Report, ExplainsTheTermsItUses) {
   write_run(temp / "run", {});
   const std::string page = report_page(read_records({(temp / "run").string()}));
   for (const char* term : {"<dt>window</dt>", "<dt>perplexity</dt>", "Holm", "<dt>band</dt>"}) {
-    EXPECT_NE(page.find(term), std::string::npos) << term;
+    EXPECT_TRUE(contains(page, term)) << term;
   }
-  EXPECT_EQ(page.find("<dt>front</dt>"), std::string::npos) << "no search here";
+  EXPECT_FALSE(contains(page, "<dt>front</dt>")) << "no search here";
 }
 
 TEST(Report, PointsOutTasksThatTheUntouchedModelFailsInsideItsWindow) {
@@ -385,8 +376,7 @@ TEST(Report, ShowsPerplexityByTheParametersOfAMethod) {
   EXPECT_EQ(chart.series[1].points[0].x, 2);
   EXPECT_GT(chart.series[1].points[0].y, chart.series[1].points[1].y);
   const std::string text = report_text(line);
-  EXPECT_NE(text.find("pro(low=4) has the lowest perplexity at 4k tokens: 4.6"), std::string::npos)
-      << text;
+  EXPECT_TRUE(contains(text, "pro(low=4) has the lowest perplexity at 4k tokens: 4.6"));
 
   fake.methods = {"pro(low=5,high=30,headroom=2)", "pro(low=4,high=30,headroom=2)",
                   "pro(low=4,high=35,headroom=2)"};
@@ -399,8 +389,7 @@ TEST(Report, ShowsPerplexityByTheParametersOfAMethod) {
   EXPECT_EQ(map.columns, (std::vector<std::string>{"30", "35"}));
   EXPECT_TRUE(std::isnan(map.values[1][1]));
   EXPECT_EQ(map.best, std::pair(std::size_t(1), std::size_t(0)));
-  EXPECT_NE(report_page({read_record(temp / "map")}).find("class=\"cell best h0\""),
-            std::string::npos);
+  EXPECT_TRUE(contains(report_page({read_record(temp / "map")}), "class=\"cell best h0\""));
 }
 
 TEST(Report, RunOfAnEarlierSweepIsRefused) {
@@ -480,10 +469,10 @@ TEST(Report, ShowsTheSearchOfATunedPlan) {
   EXPECT_EQ(std::get<LineChart>(figures[2].content).series.size(), 3u);
 
   const std::string page = report_page({record});
-  EXPECT_NE(page.find("power &lt;b&gt;0.5"), std::string::npos);
-  EXPECT_EQ(page.find("<b>0.5"), std::string::npos);
-  EXPECT_NE(page.find("Not better than pro on 3 texts"), std::string::npos);
-  EXPECT_NE(report_text({record}).find("pro is not worse by two errors"), std::string::npos);
+  EXPECT_TRUE(contains(page, "power &lt;b&gt;0.5"));
+  EXPECT_FALSE(contains(page, "<b>0.5"));
+  EXPECT_TRUE(contains(page, "Not better than pro on 3 texts"));
+  EXPECT_TRUE(contains(report_text({record}), "pro is not worse by two errors"));
 }
 
 TEST(Report, DamagedSearchIsNamed) {
@@ -493,8 +482,7 @@ TEST(Report, DamagedSearchIsNamed) {
         R"({"trials": []})", R"({"chosen": -1})"}) {
     ordered_json results = fake_search();
     results.update(ordered_json::parse(change));
-    EXPECT_NE(search_record(results).problem.find("results.json is damaged"), std::string::npos)
-        << change;
+    EXPECT_TRUE(contains(search_record(results).problem, "results.json is damaged")) << change;
   }
 }
 
@@ -505,12 +493,12 @@ TEST(Report, ComparesOnlyTheSameModelWithThePaper) {
   fake.window = 8192;
   write_run(temp / "run", fake);
   const auto records = read_records({(temp / "run").string()});
-  EXPECT_NE(report_page(records).find("Compared with the paper"), std::string::npos);
+  EXPECT_TRUE(contains(report_page(records), "Compared with the paper"));
   fake.model = "Meta Llama 3.1 8B Instruct";
   fake.window = 131072;
   write_run(temp / "other", fake);
-  EXPECT_EQ(report_page(read_records({(temp / "other").string()})).find("Compared with the paper"),
-            std::string::npos);
+  EXPECT_FALSE(
+      contains(report_page(read_records({(temp / "other").string()})), "Compared with the paper"));
 }
 
 }  // namespace

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers in the shapes of every dialect, whole and as streams, over a model without weights.
-#include <gtest/gtest.h>
-
-#include <regex>
-#include <sstream>
 
 #include "base/json.h"
 #include "serve/api/service.h"
 #include "support/scripted.h"
-#include "support/transcript.h"
+#include "support/test.h"
 #include "unit/serve/routes.h"
 #include "unit/serve/schedule/finish.h"
 
@@ -254,8 +250,7 @@ TEST(LlamaServer, PromptThatDoesNotFitIsRefusedWithItsNumbers) {
     EXPECT_EQ(about["code"], "context_length_exceeded");
     EXPECT_EQ(about["n_prompt_tokens"], 2501);
     EXPECT_EQ(about["n_ctx"], 2000);
-    EXPECT_NE(std::string(error.what()).find("exceeds the available context size"),
-              std::string::npos);
+    EXPECT_TRUE(contains(error.what(), "exceeds the available context size"));
   }
   EXPECT_FALSE(error_json(ApiError(400, "x"))["error"].contains("n_ctx"));
 }

@@ -2,27 +2,16 @@
 // The whole server on a loopback port, over a model without weights.
 #include "serve/server.h"
 
-#include <gtest/gtest.h>
-
 #include <future>
-#include <map>
-#include <mutex>
-#include <regex>
-#include <sstream>
-#include <thread>
 
 #include "base/text.h"
 #include "support/processes.h"
 #include "support/raw_client.h"
 #include "support/scripted.h"
-#include "support/transcript.h"
+#include "support/test.h"
 
 namespace mrrope::serve {
 namespace {
-
-using test::get_request;
-using test::post_request;
-using test::RawClient;
 
 // Writes until its context is full; waits while `held`, and takes its time if `slow`.
 class EndlessModel : public ScriptedModel {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "mrrope/rotary.h"
 #include "support/rotary_reference.h"
+#include "support/test.h"
 #include "theory/curves.h"
 
 namespace mrrope::theory {

@@ -2,21 +2,15 @@
 // The verdicts of data/paper.json are written by hand. Here every one of them, but for those that
 // only a run can tell, is computed again: from plans, or from the numbers that the paper prints.
 // The numbers of its reason are computed too.
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-#include <numbers>
-#include <set>
 
 #include "base/text.h"
 #include "report/report.h"
+#include "support/test.h"
 #include "theory/curves.h"
 
 namespace mrrope::theory {
 namespace {
 
-using nlohmann::ordered_json;
 using report::paper;
 using report::paper_table;
 
@@ -58,7 +52,7 @@ class Claims {
       EXPECT_EQ(claim.at("verdict"), verdict) << id;
       const auto reason = claim.at("reason").get<std::string>();
       for (const std::string& n : numbers) {
-        EXPECT_NE(reason.find(n), std::string::npos) << id << ": " << n << " in " << reason;
+        EXPECT_TRUE(contains(reason, n)) << id << ": " << n << " in " << reason;
       }
       return;
     }

@@ -2,15 +2,7 @@
 // Against tests/golden/theory.json, which tools/make_theory_goldens.py computes on its own.
 #include "theory/curves.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
-
-#include "mrrope/error.h"
-#include "support/expect_error.h"
+#include "support/test.h"
 
 namespace mrrope::theory {
 namespace {

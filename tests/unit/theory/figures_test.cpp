@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <algorithm>
-
 #include "base/random.h"
-#include "support/expect_error.h"
+#include "support/test.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {
@@ -109,7 +105,7 @@ TEST(FactorsFigure, HasTwoChartsPerGroup) {
   const TheoryFigure f = factors_figure(kSmall, {{" at scale 16", plans_of({"uni", "pro"}, 16)},
                                                  {" at scale 4", plans_of({"uni", "pro"}, 4)}});
   ASSERT_EQ(f.figures.size(), 4u);
-  EXPECT_NE(f.figures[2].title.find(" at scale 4"), std::string::npos);
+  EXPECT_TRUE(contains(f.figures[2].title, " at scale 4"));
   EXPECT_EQ(f.data.rows.size(), 4u * 8u) << "a row per plan and pair";
   EXPECT_EQ(f.terminal.front().rows.size(), 4u);
 }
@@ -126,7 +122,7 @@ TEST(BoundFigure, ByDefaultReachesAsFarAsThePlans) {
   ASSERT_TRUE(chart.series[0].root.has_value());
   EXPECT_EQ(chart.series[0].root->x, f.json["plans"][0]["first_negative"].get<double>());
   for (const report::ChartPoint& p : chart.series[0].points) EXPECT_LE(p.low, p.high);
-  EXPECT_NE(f.figures[0].note.find("none "), std::string::npos) << f.figures[0].note;
+  EXPECT_TRUE(contains(f.figures[0].note, "none "));
 }
 
 TEST(BoundFigure, OfAFewPositions) {
@@ -248,7 +244,7 @@ TEST(ClaimsFigure, TerminalShowsLinesAndPageShowsATable) {
   EXPECT_TRUE(f.terminal.empty());
   EXPECT_EQ(f.page.front().rows.size(), f.json["claims"].size());
   for (const auto& claim : f.json["claims"]) {
-    EXPECT_NE(f.details.find(claim["id"].get<std::string>()), std::string::npos);
+    EXPECT_TRUE(contains(f.details, claim["id"].get<std::string>()));
   }
 }
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <functional>
-
-#include "mrrope/error.h"
 #include "support/scripted.h"
+#include "support/test.h"
 #include "tune/search.h"
 
 namespace mrrope::tune {

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/profile.h"
 
-#include <gtest/gtest.h>
-
-#include <cstdlib>
-
 #include "formats/plan_file.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::tune {
 namespace {
@@ -75,7 +70,7 @@ TEST_F(ProfileTest, AnotherFileOfTheSameSizeIsAnotherModel) {
   const Error e = test::error_of([&] { check_profile(given, model_, 2048, true); });
   EXPECT_EQ(e.kind(), ErrorKind::usage);
   for (const std::string& digest : {before, model_digest(model_.files)}) {
-    EXPECT_NE(std::string(e.what()).find(digest), std::string::npos) << e.what();
+    EXPECT_TRUE(contains(e.what(), digest));
   }
 }
 
@@ -83,7 +78,7 @@ TEST_F(ProfileTest, GivenOnesMustFit) {
   Profile p = profile(8192, "far:pi(near=L/8)");
   check_profile(p, model_, 8192, true);
   const auto refused = [&](const char* why, std::int64_t ctx, bool grows) {
-    test::expect_error(ErrorKind::usage, why, [&] { check_profile(p, model_, ctx, grows); });
+    EXPECT_ERROR(check_profile(p, model_, ctx, grows), usage, why);
   };
   refused("holds up to 8192 tokens", 8193, true);
   refused("no file can hold it", 8192, false);
@@ -102,13 +97,13 @@ TEST_F(ProfileTest, DamagedOnesAreNamedAndNotUsed) {
     auto changed = json;
     changed.update(nlohmann::json::parse(change));
     test::write_file(path, changed.dump());
-    test::expect_error(ErrorKind::corrupt, "7-x.json", [&] { read_profile(path); });
+    EXPECT_ERROR(read_profile(path), corrupt, "7-x.json");
     EXPECT_EQ(kept(2048), "") << change;
     EXPECT_EQ(damaged_.size(), 1u) << change;
   }
   for (const std::string& text : {std::string("{"), std::string(2 << 20, ' ')}) {
     test::write_file(path, text);
-    test::expect_error(ErrorKind::corrupt, "", [&] { read_profile(path); });
+    EXPECT_ERROR(read_profile(path), corrupt, "");
   }
   std::filesystem::rename(path, temp_ / "cache/mrrope/profiles/8-x.json");
   EXPECT_EQ(kept(2048), "");

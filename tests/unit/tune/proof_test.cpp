@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-
+#include "support/test.h"
 #include "tune/search.h"
 
 namespace mrrope::tune {
@@ -32,21 +29,21 @@ TEST(Proof, PairedDifferencesDecide) {
   EXPECT_NEAR(proof.rows[0].loss_difference.value, -0.3, 1e-9);
   EXPECT_LT(proof.rows[0].loss_difference.error, 0.01) << "texts differ, plans on a text do not";
   const std::string text = to_text(proof);
-  EXPECT_NE(text.find("tuned compared with"), std::string::npos);
-  EXPECT_NE(text.find("-0.300 +-0.001"), std::string::npos) << text;
+  EXPECT_TRUE(contains(text, "tuned compared with"));
+  EXPECT_TRUE(contains(text, "-0.300 +-0.001"));
 }
 
 TEST(Proof, ALeadWithinTwoErrorsIsNone) {
   const Proof proof = judge({plan("auto", 1.502, 1, 0.01), plan("pro", 1.7, 1.5)});
   EXPECT_FALSE(proof.better);
   EXPECT_EQ(proof.recommended, "auto");
-  EXPECT_NE(proof.rows[0].against.find("two errors"), std::string::npos);
+  EXPECT_TRUE(contains(proof.rows[0].against, "two errors"));
   EXPECT_TRUE(proof.rows[1].against.empty());
 }
 
 TEST(Proof, ABetterObjectiveDoesNotPayForMuchOfEither) {
-  EXPECT_NE(judge({plan("auto", 1.48, 2)}).rows[0].against.find("perplexity"), std::string::npos);
-  EXPECT_NE(judge({plan("auto", 1.6, 0.9)}).rows[0].against.find("answer loss"), std::string::npos);
+  EXPECT_TRUE(contains(judge({plan("auto", 1.48, 2)}).rows[0].against, "perplexity"));
+  EXPECT_TRUE(contains(judge({plan("auto", 1.6, 0.9)}).rows[0].against, "answer loss"));
   EXPECT_TRUE(judge({plan("auto", 1.495, 2)}).better) << "half a percent is allowed";
 }
 

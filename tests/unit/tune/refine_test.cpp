@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <stdexcept>
-
+#include "support/test.h"
 #include "tune/space.h"
 
 namespace mrrope::tune {

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/search.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <set>
-
 #include "base/interrupt.h"
-#include "mrrope/error.h"
-#include "support/expect_error.h"
 #include "support/scripted.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::tune {
 namespace {
@@ -132,7 +125,7 @@ TEST_F(SearchTest, RefusesJournalLinesOfWrongTypes) {
     test::write_file(temp.path() / "run/journal.jsonl",
                      journal.substr(0, first) + changed.dump() + journal.substr(end));
     eval::RunFolder folder(temp.path() / "run", {"again", "model", 1});
-    test::expect_error(ErrorKind::corrupt, "damaged", [&] { run(folder); });
+    EXPECT_ERROR(run(folder), corrupt, "damaged");
   }
 }
 
@@ -142,7 +135,7 @@ TEST_F(SearchTest, InterruptNamesTheCommandThatResumes) {
   request_interrupt();
   const Error e = test::error_of([&] { run(folder); });
   EXPECT_EQ(e.kind(), ErrorKind::interrupted);
-  EXPECT_NE(e.hint().find("mrrope tune again"), std::string::npos);
+  EXPECT_TRUE(contains(e.hint(), "mrrope tune again"));
   clear_interrupt();
 }
 
@@ -150,8 +143,8 @@ TEST_F(SearchTest, TooSmallBudgetIsRefusedWithTheMinimum) {
   options_.budget = 1;
   const Error e = test::error_of([&] { run(); });
   EXPECT_EQ(e.kind(), ErrorKind::usage);
-  EXPECT_NE(std::string(e.what()).find("budget of 1"), std::string::npos);
-  EXPECT_NE(e.hint().find("--budget"), std::string::npos);
+  EXPECT_TRUE(contains(e.what(), "budget of 1"));
+  EXPECT_TRUE(contains(e.hint(), "--budget"));
 }
 
 class NanEverywhere : public SearchTest {
@@ -162,7 +155,7 @@ class NanEverywhere : public SearchTest {
 TEST_F(NanEverywhere, IsReportedAsAnError) {
   const Error e = test::error_of([&] { run(); });
   EXPECT_EQ(e.kind(), ErrorKind::failed);
-  EXPECT_NE(std::string(e.what()).find("not a number under any"), std::string::npos);
+  EXPECT_TRUE(contains(e.what(), "not a number under any"));
 }
 
 class NanUnderYarn : public SearchTest {
@@ -193,7 +186,7 @@ TEST(SearchText, PlantsEveryAnswerOnceAndAsksForIt) {
     EXPECT_EQ(asked.answer, 7u) << "a blank and six digits";
     const std::string answer = question.substr(question.size() - 7);
     EXPECT_EQ(answer.front(), ' ');
-    EXPECT_NE(whole.find("is" + answer + "."), std::string::npos) << question;
+    EXPECT_TRUE(contains(whole, "is" + answer + ".")) << question;
     EXPECT_TRUE(answers.insert(answer).second);
     EXPECT_LE(std::int64_t(text.tokens.size() + asked.question.size()), 2048);
   }
@@ -270,7 +263,7 @@ TEST(Split, IsDisjointJoinsShortTextsAndRefusesTooFew) {
   const Error e =
       test::error_of([&] { split_documents(model, some_documents(2, 1200), 1000, 8, 0, 1); });
   EXPECT_EQ(e.kind(), ErrorKind::usage);
-  EXPECT_NE(std::string(e.what()).find("not enough text"), std::string::npos);
+  EXPECT_TRUE(contains(e.what(), "not enough text"));
 }
 
 TEST(Split, HalvesAreDisjointAndEveryTextBeginsWithAnotherDocument) {

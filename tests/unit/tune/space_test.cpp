@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/space.h"
 
-#include <gtest/gtest.h>
-
-#include <algorithm>
-#include <cmath>
-
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
+#include "support/test.h"
 
 namespace mrrope::tune {
 namespace {
@@ -97,8 +92,8 @@ TEST(Space, WithANearPartSearchesItsLengthToo) {
   EXPECT_EQ(moved.ladder.near()->length, 256);
   EXPECT_EQ(moved.ladder.headroom(), 2);
   EXPECT_NE(moved.numbers, all.back().numbers);
-  EXPECT_NE(moved.name.find("far:power 1"), std::string::npos) << moved.name;
-  EXPECT_NE(moved.name.find("near 256"), std::string::npos) << moved.name;
+  EXPECT_TRUE(contains(moved.name, "far:power 1"));
+  EXPECT_TRUE(contains(moved.name, "near 256"));
 
   // A middle at the first pair is nearly interpolation.
   point = {1, 0, 1, 0, kFarHeadroom, 1.19, 0, 0.25};

@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What answers say, piece by piece, as templates of the kind that people use write them.
-#include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <string>
-
-#include "mrrope/error.h"
 #include "serve/api/service.h"
-#include "support/expect_error.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 
 namespace mrrope::serve {
 namespace {
@@ -87,7 +79,7 @@ TEST(AnswerReader, PassesPlainTextOn) {
 TEST(AnswerReader, FindsToolCallsInPieces) {
   ChatRenderer renderer;
   const ChatPrompt prompt = renderer.prepare(kChat, inputs(), kLimit);
-  EXPECT_NE(prompt.prompt.find("weather"), std::string::npos);
+  EXPECT_TRUE(contains(prompt.prompt, "weather"));
   EXPECT_TRUE(prompt.lazy);
   EXPECT_EQ(prompt.trigger_words.size(), 1U);
   EXPECT_FALSE(prompt.syntax.empty());
@@ -97,7 +89,7 @@ TEST(AnswerReader, FindsToolCallsInPieces) {
   for (const std::size_t size : {std::size_t{5}, text.size() + 1}) {
     const Joined all = read(renderer, {prompt.syntax, false}, text, size);
     EXPECT_EQ(all.content.substr(0, 11), "Let me see.") << size;
-    EXPECT_EQ(all.content.find("tool_call"), std::string::npos) << all.content;
+    EXPECT_FALSE(contains(all.content, "tool_call"));
     ASSERT_EQ(all.calls.size(), 1U) << size;
     EXPECT_EQ(all.calls[0].name, "weather");
     EXPECT_EQ(all.calls[0].arguments, "{\"city\": \"Rome\"}") << size;
@@ -130,14 +122,13 @@ TEST(AnswerReader, ReadsWhatItCan) {
   const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
   EXPECT_FALSE(prompt.lazy || prompt.grammar.empty());
   EXPECT_TRUE(prompt.begun.empty());  // the grammar begins with the call
-  EXPECT_NE(prompt.grammar.find("root ::= tool-call | tool-calls\n"), std::string::npos)
-      << prompt.grammar;
-  EXPECT_EQ(prompt.grammar.find("tool-call?"), std::string::npos) << prompt.grammar;
+  EXPECT_TRUE(contains(prompt.grammar, "root ::= tool-call | tool-calls\n"));
+  EXPECT_FALSE(contains(prompt.grammar, "tool-call?"));
   for (const char* choice : {"required", "auto"}) {
     in.tool_choice = choice;
     in.parallel_tool_calls = false;
     const std::string one = renderer.prepare(kChat, in, kLimit).grammar;
-    EXPECT_NE(one.find("root ::= tool-call\n"), std::string::npos) << one;
+    EXPECT_TRUE(contains(one, "root ::= tool-call\n"));
   }
   const Joined cut = read(renderer, {prompt.syntax, false},
                           "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Ro", 6);
@@ -209,7 +200,7 @@ TEST(AnswerReader, SplitsReasoning) {
   const std::string text = "<think>\nHot there.\n</think>\n\nIt is warm.";
   for (const std::size_t size : {std::size_t{3}, text.size() + 1}) {
     const Joined all = read(renderer, {prompt.syntax, false}, text, size);
-    EXPECT_NE(all.reasoning.find("Hot there."), std::string::npos) << size;
+    EXPECT_TRUE(contains(all.reasoning, "Hot there.")) << size;
     EXPECT_EQ(all.content, "It is warm.") << size;
   }
   in.split_reasoning = false;
@@ -217,8 +208,7 @@ TEST(AnswerReader, SplitsReasoning) {
   EXPECT_EQ(read(renderer, {whole.syntax, false}, text, 100).content, text);
   in.variables = R"({"enable_thinking": false})";
   in.thinking = false;
-  EXPECT_NE(renderer.prepare(chat, in, kLimit).prompt.find("<think>\n\n</think>"),
-            std::string::npos);
+  EXPECT_TRUE(contains(renderer.prepare(chat, in, kLimit).prompt, "<think>\n\n</think>"));
 }
 
 TEST(AnswerReader, ContinuesAMessageWithoutRepeatingIt) {
@@ -256,8 +246,7 @@ TEST(AnswerReader, NoTemplateForgetsASchemaOrARequiredCall) {
       EXPECT_FALSE(call.grammar.empty() || call.lazy) << name;
       ++with_tools;
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find("no place for tools"), std::string::npos)
-          << name << ": " << error.what();
+      EXPECT_TRUE(contains(error.what(), "no place for tools")) << name << ": " << error.what();
     }
   }
   EXPECT_GT(count, 50);
@@ -269,8 +258,7 @@ TEST(AnswerReader, RefusesToolsThatATemplateDoesNotHave) {
   const ChatTemplate plain{"{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}",
                            "", "</s>", false};
   const Error error = test::error_of([&] { renderer.prepare(plain, inputs(), kLimit); });
-  EXPECT_NE(std::string(error.what()).find("no place for tools"), std::string::npos)
-      << error.what();
+  EXPECT_TRUE(contains(error.what(), "no place for tools"));
 }
 
 }  // namespace

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embeddings over a model without weights, and the lines of the log.
-#include <gtest/gtest.h>
-
-#include <set>
-#include <thread>
 
 #include "serve/api/service.h"
 #include "support/scripted.h"
+#include "support/test.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
@@ -55,7 +52,7 @@ struct EmbedTrial {
       ADD_FAILURE() << body;
     } catch (const ApiError& error) {
       EXPECT_EQ(error.status, status) << error.what();
-      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+      EXPECT_TRUE(contains(error.what(), words));
     }
   }
   TimelineModel& model;

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/request.h"
 
-#include <gtest/gtest.h>
-
 #include "base/json.h"
 #include "base/text.h"
 #include "serve/serve_files.h"
 #include "support/allocations.h"
-#include "support/transcript.h"
+#include "support/test.h"
 #include "unit/serve/routes.h"
 
 namespace mrrope::serve {
 namespace {
-
-using nlohmann::ordered_json;
 
 constexpr BodyLimits kLargest{100000, 1 << 18, 4096};
 
@@ -193,12 +189,12 @@ TEST(Request, LimitsTheNumberOfValues) {
   EXPECT_EQ(parse_completion(body(990), limits).prompts.at(0).at(0).text, "x");
   const std::string many = refusal([&] { return described(parse_completion(body(1000), limits)); });
   EXPECT_TRUE(many.starts_with("400 ")) << many;
-  EXPECT_NE(many.find("values"), std::string::npos) << many;
+  EXPECT_TRUE(contains(many, "values"));
 }
 
 TEST(FieldTable, IsWhatTheReferencePageLists) {
   const Source page = Source::open(MRROPE_DOCS_DIR "/reference/server.md");
-  EXPECT_NE(read_text(page, {}).find(embedded::serve_fields), std::string::npos);
+  EXPECT_TRUE(contains(read_text(page, {}), embedded::serve_fields));
 }
 
 }  // namespace

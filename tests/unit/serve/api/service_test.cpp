@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/api/service.h"
 
-#include <gtest/gtest.h>
-
 #include <condition_variable>
-#include <thread>
 
 #include "support/crowd.h"
 #include "support/scripted.h"
+#include "support/test.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
@@ -93,7 +91,7 @@ TEST(Service, MakesJobs) {
               prepare_jobs(t.service, parse_request(chat, Route::chat, t.service.limits), {});
             }),
             400);
-  EXPECT_NE(t.service.chat_error.find("no chat template"), std::string::npos);
+  EXPECT_TRUE(contains(t.service.chat_error, "no chat template"));
 }
 
 TEST(Service, ResolvesWhatSamplingNeeds) {
@@ -124,7 +122,7 @@ TEST(Service, ResolvesWhatSamplingNeeds) {
   };
   EXPECT_EQ(refused(R"("logit_bias": {"258": 1})").rfind("logit_bias: ", 0), 0U);
   EXPECT_EQ(refused(R"("grammar": "root ::= x")").rfind("grammar: ", 0), 0U);
-  EXPECT_NE(refused(R"("grammar": "root ::= x")").find("'x'"), std::string::npos);
+  EXPECT_TRUE(contains(refused(R"("grammar": "root ::= x")"), "'x'"));
   EXPECT_EQ(refused(R"("json_schema": {"type": "wizard"})").rfind("json_schema: ", 0), 0U);
   // The engine of this test has no grammars.
   EXPECT_EQ(refused(R"("grammar": "root ::= [a-z]")").rfind("grammar: this model", 0), 0U);
@@ -155,8 +153,8 @@ TEST(Service, Replies) {
   SchedulerCounts counts;
   counts.ended[Outcome::End::stop] = 3;
   const std::string text = metrics_text(counts, {{200, 5}}, 1.5);
-  EXPECT_NE(text.find("mrrope_answers_total{end=\"stop\"} 3\n"), std::string::npos);
-  EXPECT_NE(text.find("mrrope_http_responses_total{code=\"200\"} 5\n"), std::string::npos);
+  EXPECT_TRUE(contains(text, "mrrope_answers_total{end=\"stop\"} 3\n"));
+  EXPECT_TRUE(contains(text, "mrrope_http_responses_total{code=\"200\"} 5\n"));
 }
 
 // A model whose tokenizer asks whether to go on.
@@ -276,14 +274,14 @@ TEST(Service, LongPromptsReportProgress) {
   std::string out;
   while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));
   EXPECT_EQ(out.rfind(": {\"mrrope\":{\"rung\":0,", 0), 0U) << out;
-  EXPECT_NE(out.find("\"prefill\":{\"read\":512,\"total\":800,"), std::string::npos) << out;
+  EXPECT_TRUE(contains(out, "\"prefill\":{\"read\":512,\"total\":800,"));
   model.open();
   while (!stream.next(out, std::chrono::milliseconds(100))) {
   }
-  EXPECT_NE(out.find("data: [DONE]\n\n"), std::string::npos);
+  EXPECT_TRUE(contains(out, "data: [DONE]\n\n"));
   ASSERT_EQ(log.size(), 2U);
   EXPECT_EQ(log[0].rfind("reading a prompt: 512 of 800 tokens, ", 0), 0U) << log[0];
-  EXPECT_NE(log[0].find(" left, rung 1 of 1"), std::string::npos) << log[0];
+  EXPECT_TRUE(contains(log[0], " left, rung 1 of 1"));
   EXPECT_EQ(log[1].rfind("read a prompt of 800 tokens in ", 0), 0U) << log[1];
 }
 

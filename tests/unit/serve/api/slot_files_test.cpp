@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversations saved and restored, over a small random model whose context grows.
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 
 #include "engine/llama/local.h"
 #include "serve/api/service.h"
 #include "support/random_model.h"
-#include "support/temp_folder.h"
+#include "support/test.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
@@ -41,8 +40,7 @@ class SlotFiles : public testing::Test {
     try {
       act(slot, action, name);
     } catch (const ApiError& error) {
-      EXPECT_EQ(std::string(error.what()).find(folder_.path().string()), std::string::npos)
-          << error.what();
+      EXPECT_FALSE(contains(error.what(), folder_.path().string()));
       return error.status;
     }
     return 200;

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/http_server.h"
 
-#include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
-#include <thread>
-
 #include "support/raw_client.h"
+#include "support/test.h"
 
 namespace mrrope::serve {
 namespace {
-
-using test::get_request;
-using test::RawClient;
 
 // /health answers at once, /wait when the test says so.
 struct Listening {
@@ -56,7 +50,7 @@ TEST(HttpServer, KeepsAConnectionForSeveralRequests) {
   RawClient client(s.port);
   for (int i = 0; i < 3; ++i) {
     client.send(get_request("/health"));
-    EXPECT_NE(client.read_until("fine").find("200 OK"), std::string::npos);
+    EXPECT_TRUE(contains(client.read_until("fine"), "200 OK"));
   }
   EXPECT_EQ(s.server.bound_address(), "127.0.0.1");
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // --deterministic on a quantized model, where the shape of a batch changes log-probabilities by
 // hundredths: the same request gets the same bits alone, in a crowd, and with whatever is cached.
-#include <gtest/gtest.h>
 
 #include "engine/llama/local.h"
 #include "serve/schedule/scheduler.h"
+#include "support/test.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler over models with recurrent layers: their sequences are computed one by one, and
 // what they have read is recomputed where a conversation goes back.
-#include <gtest/gtest.h>
 
 #include "engine/llama/local.h"
 #include "serve/schedule/scheduler.h"
 #include "support/random_model.h"
+#include "support/test.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {

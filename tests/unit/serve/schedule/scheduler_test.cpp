@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/schedule/scheduler.h"
 
-#include <gtest/gtest.h>
-
-#include <set>
-#include <thread>
-
 #include "support/scripted.h"
+#include "support/test.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
@@ -242,8 +238,8 @@ TEST(Scheduler, AnswersThatCannotGoOnAreRefused) {
   }
   const Said said = finish(*s.scheduler->submit(none));
   EXPECT_EQ(said.outcome.end, Outcome::End::refused);
-  EXPECT_NE(said.outcome.message.find("no token is left"), std::string::npos);
-  EXPECT_NE(said.outcome.message.find("logit_bias"), std::string::npos);
+  EXPECT_TRUE(contains(said.outcome.message, "no token is left"));
+  EXPECT_TRUE(contains(said.outcome.message, "logit_bias"));
   EXPECT_EQ(finish(*s.scheduler->submit(job(s.model, "a"))).outcome.end, Outcome::End::length);
 }
 

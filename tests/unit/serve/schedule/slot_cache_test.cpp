@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What conversations share, and how they get along in one cache. The scripted model counts what it
 // computes, and its answers depend on every token and on the rung, so a wrong copy changes them.
-#include <gtest/gtest.h>
-
-#include <thread>
 
 #include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 #include "support/scripted.h"
+#include "support/test.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
