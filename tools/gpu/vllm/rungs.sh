@@ -36,12 +36,12 @@ ask mixed 8201 cached uncached http://127.0.0.1:8203 "$refs" 0.02 0.001
 ask mixed 8201 load "$refs" 0.02
 "$serve" stop mixed tight uncached half v1
 # One after the other would see another machine: others use the GPU too.
-long=("${graphs[@]}" --max-model-len 131072 --dtype float16 --kv-cache-memory-bytes 24G --no-enable-prefix-caching)
+long=("${graphs[@]}" --max-model-len 131072 --dtype float16 --kv-cache-memory-bytes 24G)
 "$python" "$scripts/random_1b.py" "$models/1b-ladder" && "$python" "$scripts/models.py" plain "$models/1b-ladder" \
   "$models/1b-plain" && {
   "$serve" start 1b-ladder "$models/1b-ladder" 8211 "${long[@]}"
   "$serve" start 1b-plain "$models/1b-plain" 8212 "${long[@]}"
-  "$serve" wait 1b-plain 8212 300 && ask 1b-ladder 8211 speed 1b-plain http://127.0.0.1:8212
+  "$serve" wait 1b-plain 8212 300 && ask 1b-ladder 8211 speed 1b-plain http://127.0.0.1:8212 0.98 0.98
   "$serve" stop 1b-ladder 1b-plain
 }
 # Each must end by itself with the reason.
