@@ -8,7 +8,9 @@ tools/gpu/vllm/classes.py has the backend with vLLM's classes, and tools/gpu/vll
 import copy
 import math
 import os
+import pathlib
 import random
+import sys
 import types
 
 os.environ["TRITON_INTERPRET"] = "1"
@@ -17,6 +19,10 @@ import torch
 import mrrope
 from mrrope import _vllm_far, _vllm_rungs
 from mrrope._vllm_far import border_of, shifts
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools/gpu/vllm"))
+import far
+import rungs
 
 WINDOW, NEAR, STEP = 96, 20, 12
 
@@ -121,6 +127,11 @@ def make_tables(ladder, neox):
     return _vllm_far.Tables(ladder, ladder.near, neox, 16, 1024, "cpu")
 
 
+def thetas(ladder):
+    factors = torch.tensor(ladder.rungs[0].factors, dtype=torch.float64)
+    return ladder.base ** (-torch.arange(len(factors)).double() / len(factors)) / factors
+
+
 def rotated(x, angles, neox):
     """x [..., dim] by angles [..., pairs]; elements behind the pairs stay."""
     pairs = angles.shape[-1]
@@ -139,7 +150,7 @@ def by_definition(ladder, rung, q, k, v, start, scale, neox, sliding=0, softcap=
     """q [new, heads, dim] at start, start + 1, ...; k, v [all, key heads, dim], none rotated; float64."""
     near, window = ladder.near, ladder.rungs[0].length
     pairs = len(ladder.rungs[0].factors)
-    theta = ladder.base ** (-torch.arange(pairs).double() / pairs) / torch.tensor(ladder.rungs[0].factors).double()
+    theta = thetas(ladder)
     group = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
     j = torch.arange(k.shape[0]).double()
@@ -158,6 +169,32 @@ def by_definition(ladder, rung, q, k, v, start, scale, neox, sliding=0, softcap=
         hidden = (j > i) | (j <= i - sliding if sliding else j < 0)
         out[at] = (score.masked_fill(hidden[:, None], -math.inf).softmax(0)[..., None] * v).sum(0)
     return out
+
+
+def check_tools():
+    """The reference of far.py is the definition above, on one block and on several; requests of the load test."""
+    config = ladder_config(trained=1.02)
+    ladder = _vllm_rungs.read_ladder(config)
+    torch.manual_seed(2)
+    q, k, v = (torch.randn(n, 2, 32, dtype=torch.float64) for n in (300, 500, 500))
+    for rung in (1, 2):
+        some = slice(0, 200 if rung == 1 else 500)
+        first = len(k[some]) - 150
+        got = far.attention(q[:150], k[some], v[some], config, rung, first)
+        wanted = by_definition(ladder, rung, q[:150], k[some], v[some], first, 32 ** -0.5, True)
+        assert (got - wanted).abs().max() < 1e-10, rung
+    whole = far.attention(q, k[:300], v[:300], config, 2)
+    assert (whole[:40] - far.attention(q[:40], k[:300], v[:300], config, 2)).abs().max() < 1e-12
+    refs = {r: {"length": n} for r, n in enumerate((1024, 4096, 8192))}
+    for short in (16, 1100):
+        jobs = rungs.load_jobs(refs, short)
+        assert len(jobs) == 1000 and {rung for _, rung, _, _ in jobs} == {0, 1, 2}
+        lengths = [1024, 4096, 8192]
+        for i, rung, tokens, more in jobs:
+            assert 0 < tokens < lengths[rung]
+            if "max_tokens" in more:  # put on its rung by its length
+                assert next(r for r, n in enumerate(lengths) if tokens + more["max_tokens"] <= n) == rung
+        assert any(rung and tokens > 1024 for i, rung, tokens, _ in jobs if i % 16) == (short > 1000)
 
 
 def check_kernel():
@@ -182,7 +219,7 @@ def check_kernel():
         cache = torch.full((pages, kv, page, 2 * dim), float("nan"), dtype=dtype)
         keys, values = cache.transpose(1, 2).split(dim, dim=-1)
         block_table, queries, wanted, used = torch.zeros(len(batch), 40, dtype=torch.int32), [], [], 0
-        theta = tables_theta(ladder)
+        theta = thetas(ladder)
         for row, (rung, n, count) in enumerate(batch):
             q, k, v = (torch.randn(m, h, dim, dtype=torch.float64) for m, h in ((count, heads), (n, kv), (n, kv)))
             q *= 2
@@ -191,7 +228,7 @@ def check_kernel():
             block_table[row, :need] = order[used:used + need]
             slots = order[used + torch.arange(n) // page], torch.arange(n) % page
             used += need
-            seen = torch.arange(n)[:, None, None] / ladder.near.scales[rung] * theta
+            seen = torch.arange(n).double()[:, None, None] / ladder.near.scales[rung] * theta
             keys[slots], values[slots] = rotated(k, seen, neox).to(dtype), v.to(dtype)
             at = tables.rows[sum(len(x) for x in queries):][:count]
             queries.append(rotated(q, at[:, None, None] * theta, neox).to(dtype))
@@ -212,13 +249,9 @@ def check_kernel():
     assert (plain - far).abs().max() > 0.05, "this test could not fail"
 
 
-def tables_theta(ladder):
-    factors = torch.tensor(ladder.rungs[0].factors).double()
-    return ladder.base ** (-torch.arange(len(factors)).double() / len(factors)) / factors
-
-
 check_ladder()
 check_places()
+check_tools()
 try:
     import triton  # noqa: F401
 except ImportError:

@@ -35,9 +35,9 @@ def attention(q, k, v, rope, rung, first=0):
     scale, sharpness = rope["rungs"][rung]["scale"], rope["rungs"][rung]["sharpness"]
     pairs = q.shape[-1] // 2
     theta = rope["rope_theta"] ** (-torch.arange(pairs, device=q.device).double() / pairs)
-    theta = theta / torch.tensor(rope["rungs"][0]["factors"], device=q.device).double()
+    theta /= torch.tensor(rope["rungs"][0]["factors"], dtype=torch.float64, device=q.device)
     j = torch.arange(k.shape[0], device=q.device)
-    near_keys, far_keys = rotate(k, j, theta), rotate(k, j / scale, theta)
+    near_keys, far_keys = rotate(k, j, theta), rotate(k, j.double() / scale, theta)
     out = []
     for at in range(0, q.shape[0], BLOCK):
         some = q[at:at + BLOCK]
@@ -46,7 +46,7 @@ def attention(q, k, v, rope, rung, first=0):
         scores = torch.einsum("ihd,jhd->hij", rotate(some, i, theta), near_keys)
         far = torch.einsum("ihd,jhd->hij", rotate(some, i - shift, theta), far_keys)
         scores = torch.where(j[None, :] < border[:, None], far, scores)
-        scores *= torch.where(i >= window, sharpness, 1.0)[:, None] / q.shape[-1] ** 0.5
+        scores *= (1 + (i >= window).double() * (sharpness - 1))[:, None] / q.shape[-1] ** 0.5
         weights = scores.masked_fill(j[None, :] > i[:, None], -torch.inf).softmax(-1)
         out.append(torch.einsum("hij,jhd->ihd", weights, v))
     return torch.cat(out)
