@@ -24,6 +24,7 @@ EXPORT = "export the model again with mrrope export --method far:pi --to hf-mrro
 UNTURNABLE = re.compile(
     r"^ *(?:if|elif|else)\b[^\n]*:\s*\n(?:\s*#[^\n]*\n)*\s+[^\n]*self\.rotary_emb\("
     r"|rotary_emb\([^\n]*\n(?:[^\n]*\n){0,6}?[^\n]*\b(?:k_norm|key_layernorm|query_layernorm)\(", re.M)
+FINE = 64           # turns are products of two tables: j = FINE * row of the coarse one + row of the fine one
 tables: Any = None  # of the model of this process
 
 
@@ -78,8 +79,6 @@ class Tables:
 
     def __init__(self, ladder: Any, near: Near, neox: bool, requests: int, tokens: int, device: Any) -> None:
         import torch
-
-        from ._vllm_kernel import FINE
 
         def cosines(angles: Any) -> Any:
             return torch.cat((angles.cos(), angles.sin()), -1).float().to(device)

@@ -13,8 +13,6 @@ from typing import Any
 import triton
 import triton.language as tl
 
-FINE = 64  # turns are products of two tables: j = FINE * row of the coarse one + row of the fine one
-
 
 @triton.jit
 def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq_lens, starts, rungs, back, coarse,
@@ -201,7 +199,7 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
         PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
         REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,
         NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding, SOFTCAP=softcap > 0,
-        SEGMENTS=segments, FINE_ROWS=FINE, num_warps=4 if decode else 8, num_stages=2)
+        SEGMENTS=segments, FINE_ROWS=tables.fine.shape[1], num_warps=4 if decode else 8, num_stages=2)
     if segments > 1:
         _merge[(tokens, heads)](out, part, part_max, part_sum, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
                                 DIM_PADDED=padded, SEGMENTS=segments)
