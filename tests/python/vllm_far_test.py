@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Near and far keys for vLLM, as far as they need no vLLM: ladders, borders, rows, and the kernel. Needs torch.
 
-The kernel runs in Triton's interpreter, if Triton is installed, against attention by definition in float64 (that
-interpreter has no products of bfloat16).
+The kernel runs in Triton's interpreter (no bfloat16 there), if Triton is installed, against far.py in float64.
 tools/gpu/vllm/classes.py has the backend with vLLM's classes, and tools/gpu/vllm/far.py a server.
 """
 import copy
@@ -127,73 +126,16 @@ def make_tables(ladder, neox):
     return _vllm_far.Tables(ladder, ladder.near, neox, 16, 1024, "cpu")
 
 
-def thetas(ladder):
-    factors = torch.tensor(ladder.rungs[0].factors, dtype=torch.float64)
-    return ladder.base ** (-torch.arange(len(factors)).double() / len(factors)) / factors
-
-
-def rotated(x, angles, neox):
-    """x [..., dim] by angles [..., pairs]; elements behind the pairs stay."""
-    pairs = angles.shape[-1]
-    a, b = (x[..., :pairs], x[..., pairs:2 * pairs]) if neox else (x[..., 0:2 * pairs:2], x[..., 1:2 * pairs:2])
-    c, s = angles.cos(), angles.sin()
-    out = x.clone()
-    first, second = a * c - b * s, b * c + a * s
-    if neox:
-        out[..., :pairs], out[..., pairs:2 * pairs] = first, second
-    else:
-        out[..., 0:2 * pairs:2], out[..., 1:2 * pairs:2] = first, second
-    return out
-
-
-def by_definition(ladder, rung, q, k, v, start, scale, neox, sliding=0, softcap=0.0):
-    """q [new, heads, dim] at start, start + 1, ...; k, v [all, key heads, dim], none rotated; float64."""
-    near, window = ladder.near, ladder.rungs[0].length
-    pairs = len(ladder.rungs[0].factors)
-    theta = thetas(ladder)
-    group = q.shape[1] // k.shape[1]
-    k, v = k.repeat_interleave(group, 1), v.repeat_interleave(group, 1)
-    j = torch.arange(k.shape[0]).double()
-    out = torch.zeros_like(q)
-    for at in range(q.shape[0]):
-        i = start + at
-        border = 0 if sliding else border_of(near, window, i)
-        shift = shifts(near, ladder.rungs[-1].length)[rung][border // near.step]
-        distance = torch.where(j < border, i - shift - j / near.scales[rung], i - j)
-        turned = rotated(q[at].expand(len(j), -1, -1), distance[:, None, None] * theta, neox)
-        sharp = near.sharpness[rung] if i >= window else 1.0
-        turned[..., :2 * pairs] *= sharp
-        score = (turned * k).sum(-1) * scale
-        if softcap:
-            score = softcap * (score / softcap).tanh()
-        hidden = (j > i) | (j <= i - sliding if sliding else j < 0)
-        out[at] = (score.masked_fill(hidden[:, None], -math.inf).softmax(0)[..., None] * v).sum(0)
-    return out
-
-
-def check_tools():
-    """The reference of far.py is the definition above, on one block and on several; requests of the load test."""
-    config = ladder_config(trained=1.02)
-    ladder = _vllm_rungs.read_ladder(config)
-    torch.manual_seed(2)
-    q, k, v = (torch.randn(n, 2, 32, dtype=torch.float64) for n in (300, 500, 500))
-    for rung in (1, 2):
-        some = slice(0, 200 if rung == 1 else 500)
-        first = len(k[some]) - 150
-        got = far.attention(q[:150], k[some], v[some], config, rung, first)
-        wanted = by_definition(ladder, rung, q[:150], k[some], v[some], first, 32 ** -0.5, True)
-        assert (got - wanted).abs().max() < 1e-10, rung
-    whole = far.attention(q, k[:300], v[:300], config, 2)
-    assert (whole[:40] - far.attention(q[:40], k[:300], v[:300], config, 2)).abs().max() < 1e-12
-    refs = {r: {"length": n} for r, n in enumerate((1024, 4096, 8192))}
+def check_load():
+    """Requests of tools/gpu/vllm/rungs.py: each is put on its rung, beyond the window where plans differ."""
+    lengths = (1024, 4096, 8192)
     for short in (16, 1100):
-        jobs = rungs.load_jobs(refs, short)
+        jobs = rungs.load_jobs({r: {"length": n} for r, n in enumerate(lengths)}, short)
         assert len(jobs) == 1000 and {rung for _, rung, _, _ in jobs} == {0, 1, 2}
-        lengths = [1024, 4096, 8192]
-        for i, rung, tokens, more in jobs:
-            assert 0 < tokens < lengths[rung]
-            if "max_tokens" in more:  # put on its rung by its length
-                assert next(r for r, n in enumerate(lengths) if tokens + more["max_tokens"] <= n) == rung
+        for _, rung, tokens, more in jobs:
+            whole = tokens + more.get("max_tokens", 1)
+            assert 0 < tokens < lengths[rung] and whole <= lengths[rung]
+            assert "max_tokens" not in more or next(r for r, n in enumerate(lengths) if whole <= n) == rung
         assert any(rung and tokens > 1024 for i, rung, tokens, _ in jobs if i % 16) == (short > 1000)
 
 
@@ -206,52 +148,52 @@ def check_kernel():
             (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 1, 2e-5), (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 1, 2e-5),
             (torch.float32, True, 4, 4, 32, 16, 30, 0.0, 1, 2e-5), (torch.float32, True, 3, 1, 64, 24, 0, 5.0, 4, 2e-5),
             (torch.float32, True, 8, 1, 32, 16, 0, 0.0, 16, 2e-5), (torch.float16, True, 4, 2, 32, 16, 0, 0.0, 4, 4e-3)):
-        ladder = _vllm_rungs.read_ladder(ladder_config(pairs, trained=1.02))
+        config = ladder_config(pairs, trained=1.02)
+        ladder = _vllm_rungs.read_ladder(config)
         tables = make_tables(ladder, neox)
+        theta = ladder.base ** (-torch.arange(pairs).double() / pairs)
+        theta /= torch.tensor(ladder.rungs[0].factors, dtype=torch.float64)
+        halves = torch.arange(2 * pairs).view(2, pairs)  # as the definition has the elements of pairs
+        order = torch.cat(((halves if neox else halves.T).flatten(), torch.arange(2 * pairs, dim)))
         # rung, tokens there, tokens of this pass
         batch = [(2, 500, 70), (1, 96, 96), (0, 90, 33), (2, 130, 1), (1, 200, 1), (2, 300, 40)]
-        if segments > 1:
-            batch = [(r, n, 1) for r, n, _ in batch]
-        page, pages = 16, 200
-        tables.fill(torch.cat([torch.arange(n - c, n) for _, n, c in batch]), [r for r, _, _ in batch],
-                    [c for _, _, c in batch])
-        order = torch.randperm(pages)
-        cache = torch.full((pages, kv, page, 2 * dim), float("nan"), dtype=dtype)
-        keys, values = cache.transpose(1, 2).split(dim, dim=-1)
-        block_table, queries, wanted, used = torch.zeros(len(batch), 40, dtype=torch.int32), [], [], 0
-        theta = thetas(ladder)
+        batch = [(r, n, 1) for r, n, _ in batch] if segments > 1 else batch
+        rung_of, lengths, counts = map(list, zip(*batch))
+        tables.fill(torch.cat([torch.arange(n - c, n) for _, n, c in batch]), rung_of, counts)
+        pages, page, used = torch.randperm(200), 16, 0
+        keys, values = (torch.full((200, page, kv, dim), float("nan"), dtype=dtype) for _ in "kv")
+        block_table, queries, wanted = torch.zeros(len(batch), 40, dtype=torch.int32), [], []
         for row, (rung, n, count) in enumerate(batch):
             q, k, v = (torch.randn(m, h, dim, dtype=torch.float64) for m, h in ((count, heads), (n, kv), (n, kv)))
             q *= 2
-            wanted.append(by_definition(ladder, rung, q, k, v, n - count, dim ** -0.5, neox, sliding, softcap))
+            wanted.append(far.attention(q, k, v, config, rung, n - count, sliding, softcap))
             need = -(-n // page)
-            block_table[row, :need] = order[used:used + need]
-            slots = order[used + torch.arange(n) // page], torch.arange(n) % page
+            block_table[row, :need] = pages[used:used + need]
+            slots = pages[used + torch.arange(n) // page], torch.arange(n) % page
             used += need
-            seen = torch.arange(n).double()[:, None, None] / ladder.near.scales[rung] * theta
-            keys[slots], values[slots] = rotated(k, seen, neox).to(dtype), v.to(dtype)
-            at = tables.rows[sum(len(x) for x in queries):][:count]
-            queries.append(rotated(q, at[:, None, None] * theta, neox).to(dtype))
-        query, out = torch.cat(queries), torch.full((sum(c for _, _, c in batch), heads, dim), float("nan"), dtype=dtype)
-        counts = torch.tensor([0] + [c for _, _, c in batch])
-        padded = 1 << (dim - 1).bit_length()
-        parts = None if segments == 1 else (torch.full((len(query), heads, segments, padded), float("nan")),
-                                            *(torch.full((len(query), heads, segments), float("nan")) for _ in "ab"))
-        _vllm_kernel.attention(tables, query, keys, values, out, counts.cumsum(0).int(),
-                               torch.tensor([n for _, n, _ in batch], dtype=torch.int32), block_table,
-                               max(c for _, _, c in batch), dim ** -0.5, softcap, sliding, parts)
+            keys[slots] = far.rotate(k, torch.arange(n).double() / ladder.near.scales[rung], theta)[..., order].to(dtype)
+            values[slots] = v.to(dtype)
+            at = tables.rows[sum(map(len, queries)):][:count]
+            queries.append(far.rotate(q, at, theta)[..., order].to(dtype))
+        query = torch.cat(queries)
+        out = torch.full_like(query, float("nan"))
+        shape = (len(query), heads, segments)
+        parts = [torch.full(s, float("nan")) for s in ((*shape, 1 << (dim - 1).bit_length()), shape, shape)]
+        _vllm_kernel.attention(tables, query, keys, values, out, torch.tensor([0, *counts]).cumsum(0).int(),
+                               torch.tensor(lengths, dtype=torch.int32), block_table, max(counts), dim ** -0.5, softcap,
+                               sliding, parts if segments > 1 else None)
         error = (out.double() - torch.cat(wanted)).abs().max().item()
         assert error < allowed, (dtype, neox, heads, dim, sliding, segments, error)
         print(f"kernel, {dtype}, {heads} heads over {kv}, {dim} elements, {segments} segments: largest {error:.2g}")
-    plain, far = (by_definition(ladder, rung, q, k, v, 0, 1.0, True) for rung in (0, 2))
-    assert (plain - far).abs().max() < 1e-12, "inside the window"
-    plain, far = (by_definition(ladder, rung, q, k, v, 260, 1.0, True) for rung in (1, 2))
-    assert (plain - far).abs().max() > 0.05, "this test could not fail"
+    near, other = (far.attention(q, k, v, config, rung, 0) for rung in (0, 2))
+    assert (near - other).abs().max() < 1e-12, "inside the window"
+    near, other = (far.attention(q, k, v, config, rung, 260) for rung in (1, 2))
+    assert (near - other).abs().max() > 0.05, "this test could not fail"
 
 
 check_ladder()
 check_places()
-check_tools()
+check_load()
 try:
     import triton  # noqa: F401
 except ImportError:

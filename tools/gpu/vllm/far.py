@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""far.py FOLDER TOKENS.json OUT [RUNG...]: log-probabilities under near and far keys, by definition, in float64.
+"""far.py FOLDER TOKENS.json OUT [RUNG...]: log-probabilities under a ladder of vLLM's plugin, by definition, in float64.
 
-FOLDER: a Llama that mrrope export --method far:pi --to hf-mrrope wrote. TOKENS.json: {"tokens": [...]}. OUT gets
-rung-N.json for rungs.py: {"tokens", "scores", "length": of the rung}. Queries have the border of their own position
-and the scale of their rung at every position; the engine does the same on a ladder of one rung, and on others it
-climbs: the first tokens are read with a smaller scale. Nothing here is shared with the plugin's kernel.
+FOLDER: a Llama that mrrope export --to hf-mrrope wrote with elastic:NAME or far:pi. TOKENS.json: {"tokens": [...]}. OUT
+gets rung-N.json for rungs.py: {"tokens", "scores", "length": of the rung}. Near and far: queries have the border of
+their own position and the scale of their rung at every position. The engine does the same on a ladder of one rung
+(4e-4 nats apart at 2 windows); on others it climbs. Nothing here is shared with the plugin's kernel.
 """
 import json
 import pathlib
@@ -16,39 +16,40 @@ import torch
 BLOCK = 256  # queries at once
 
 
-def places(positions, window, near, step, scale):
-    """Border of each query, and how far it is shifted towards far keys."""
-    border = torch.where(positions >= window, (positions + 1 - near) // step * step, 0)
-    return border, torch.floor(border.double() * (1 - 1 / scale) + 0.5)
-
-
 def rotate(x, at, theta):
-    """x [tokens, heads, dim], pairs in halves, for positions `at`."""
+    """x [tokens, heads, dim] for positions `at`; pairs are halves of the first 2 len(theta) elements."""
     angle = (at.double()[:, None] * theta)[:, None, :]
-    a, b = x.chunk(2, -1)
-    return torch.cat((a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin()), -1)
+    a, b, rest = x.split((len(theta), len(theta), x.shape[-1] - 2 * len(theta)), -1)
+    return torch.cat((a * angle.cos() - b * angle.sin(), b * angle.cos() + a * angle.sin(), rest), -1)
 
 
-def attention(q, k, v, rope, rung, first=0):
-    """q [new, heads, dim] from position `first` on, k and v [all, heads, dim], none rotated."""
-    window, near, step = rope["original_max_position_embeddings"], rope["near"], rope["near_step"]
-    scale, sharpness = rope["rungs"][rung]["scale"], rope["rungs"][rung]["sharpness"]
-    pairs = q.shape[-1] // 2
-    theta = rope["rope_theta"] ** (-torch.arange(pairs, device=q.device).double() / pairs)
-    theta /= torch.tensor(rope["rungs"][0]["factors"], dtype=torch.float64, device=q.device)
+def attention(q, k, v, rope, number, first=0, sliding=0, softcap=0.0):
+    """q [new, heads, dim] from position `first` on, k and v [all, key heads, dim], none rotated; rung `number`."""
+    rung, window = rope["rungs"][number], rope["original_max_position_embeddings"]
+    factors = torch.tensor((rope["rungs"][0] if "near" in rope else rung)["factors"], dtype=torch.float64)
+    pairs = len(factors)
+    theta = (rope["rope_theta"] ** (-torch.arange(pairs).double() / pairs) / factors).to(q.device)
+    k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
     j = torch.arange(k.shape[0], device=q.device)
+    scale = rung.get("scale", 1.0)
     near_keys, far_keys = rotate(k, j, theta), rotate(k, j.double() / scale, theta)
     out = []
     for at in range(0, q.shape[0], BLOCK):
-        some = q[at:at + BLOCK]
+        some = q[at:at + BLOCK].clone()
         i = first + at + torch.arange(some.shape[0], device=q.device)
-        border, shift = places(i, window, near, step, scale)
+        border = i * 0
+        if "near" in rope:
+            some[..., :2 * pairs] *= (1 + (i >= window).double() * (rung["sharpness"] - 1))[:, None, None]
+            border = torch.where(i >= window, (i + 1 - rope["near"]) // rope["near_step"] * rope["near_step"], 0)
+            border *= not sliding
+        some[..., :2 * pairs] *= rung["attention_factor"] ** 2
+        shift = torch.floor(border.double() * (1 - 1 / scale) + 0.5)
         scores = torch.einsum("ihd,jhd->hij", rotate(some, i, theta), near_keys)
         far = torch.einsum("ihd,jhd->hij", rotate(some, i - shift, theta), far_keys)
-        scores = torch.where(j[None, :] < border[:, None], far, scores)
-        scores *= (1 + (i >= window).double() * (sharpness - 1))[:, None] / q.shape[-1] ** 0.5
-        weights = scores.masked_fill(j[None, :] > i[:, None], -torch.inf).softmax(-1)
-        out.append(torch.einsum("hij,jhd->ihd", weights, v))
+        scores = torch.where(j[None, :] < border[:, None], far, scores) / q.shape[-1] ** 0.5
+        scores = softcap * (scores / softcap).tanh() if softcap else scores
+        hidden = (j[None, :] > i[:, None]) | (j[None, :] <= i[:, None] - (sliding or len(j)))
+        out.append(torch.einsum("hij,jhd->ihd", scores.masked_fill(hidden, -torch.inf).softmax(-1), v))
     return torch.cat(out)
 
 
@@ -65,7 +66,6 @@ def scores(weights, config, tokens, rung):
         y = norm(x, at + "input_layernorm.weight")
         q, k, v = ((y @ weights[f"{at}self_attn.{n}_proj.weight"].T).view(len(ids), h, -1)
                    for n, h in (("q", heads), ("k", kv), ("v", kv)))
-        k, v = (t.repeat_interleave(heads // kv, 1) for t in (k, v))
         y = attention(q, k, v, config["rope_parameters"], rung).flatten(1)
         x = x + y @ weights[at + "self_attn.o_proj.weight"].T
         y = norm(x, at + "post_attention_layernorm.weight")

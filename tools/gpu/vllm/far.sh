@@ -27,7 +27,7 @@ start far-half 8304 --dtype float16
 start far-bf16 8305 --dtype bfloat16
 VLLM_USE_V2_MODEL_RUNNER=0 start far-v1 8306 --dtype float32
 # Rungs of 1, 4, 8 and 16 windows; of the engine's, those of one rung are the same definition.
-"$python" "$scripts/far.py" "$models/tiny-far" "$kit/refs/rungs/rung-4.json" "$refs/tiny" 0 2 3 4 2>&1 |
+"$python" "$scripts/far.py" "$models/tiny-far" "$kit/refs/tokens.json" "$refs/tiny" 0 2 3 4 2>&1 |
   tee -a "$logs/far.log"
 "$python" - "$refs/tiny" "$kit/refs/far" <<'PYTHON' 2>&1 | tee -a "$logs/far.log"
 import json, pathlib, sys
@@ -63,7 +63,7 @@ tail -n 8 "$logs/far-needle-own.txt" | tee -a "$logs/far.log"
 long=("${graphs[@]}" --max-model-len 131072 --kv-cache-memory-bytes 24G)
 "$python" "$scripts/random_1b.py" "$models/1b-far" && "$python" "$scripts/models.py" plain "$models/1b-far" \
   "$models/1b-plain" && {
-  "$python" "$scripts/far.py" "$models/1b-far" "$kit/refs/rungs/rung-4.json" "$refs/1b" 0 3 2>&1 | tee -a "$logs/far.log"
+  "$python" "$scripts/far.py" "$models/1b-far" "$kit/refs/tokens.json" "$refs/1b" 0 3 2>&1 | tee -a "$logs/far.log"
   "$serve" start 1b-f32 "$models/1b-far" 8311 "${long[@]}" "${custom[@]}" --dtype float32
   "$serve" start 1b-far "$models/1b-far" 8312 "${long[@]}" "${custom[@]}" --dtype float16
   "$serve" start 1b-plain "$models/1b-plain" 8313 "${long[@]}" --dtype float16

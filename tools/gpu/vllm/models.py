@@ -151,6 +151,15 @@ def shape(folder, tiny):
         shutil.copy(pathlib.Path(tiny) / name, folder)
 
 
+def tokens(tiny, text, out):
+    """The first 16383 of a text."""
+    from tokenizers import Tokenizer
+
+    ids = Tokenizer.from_file(f"{tiny}/tokenizer.json").encode(pathlib.Path(text).read_text()).ids[:16383]
+    assert len(ids) == 16383, f"{text} has {len(ids)} tokens only"
+    pathlib.Path(out).write_text(json.dumps({"tokens": ids}))
+
+
 def rung_reference(scored, rung, length):
     """Adds the length of its rung to what score_tokens printed."""
     made = json.loads(pathlib.Path(scored).read_text())
@@ -159,4 +168,4 @@ def rung_reference(scored, rung, length):
 
 if __name__ == "__main__":
     {"plugin": plugin, "plain": plain, "broken": broken, "rung-reference": rung_reference, "glm": glm,
-     "score-glm": score_glm, "shape": shape, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])
+     "score-glm": score_glm, "shape": shape, "tokens": tokens, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])

@@ -3,15 +3,15 @@
 # pack.sh BUNDLE TINY TEXT: what a GPU machine without a network needs to try vLLM (docs/guide/export.md), in pieces
 # of 48 MiB. TINY: MrRoPE Tiny as a Hugging Face folder in float16. TEXT: a text of at least 16383 of its
 # tokens. Needs ./run build with score_tokens, uv, and MRROPE_PYTHON with torch, transformers 5 and gguf. The
-# random model of 1 B takes the engine half an hour on two cores; SKIP_1B=1 leaves its scores out (all.sh needs them,
-# rungs.sh and far.sh do not).
+# random model of 1 B takes the engine half an hour on two cores. ENGINE="tiny" leaves its scores out, ENGINE="" those
+# of Tiny too: all.sh needs both, rungs.sh and far.sh make their own.
 set -euo pipefail
 bundle=${1:?usage: pack.sh BUNDLE TINY TEXT} tiny=$(realpath "$2") text=$(realpath "$3")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 bin=$root/build/release/bin
-python=${MRROPE_PYTHON:-python3} scored=(tiny 1b)
-[ -z "${SKIP_1B:-}" ] || scored=(tiny)
+python=${MRROPE_PYTHON:-python3}
+read -ra scored <<<"${ENGINE-tiny 1b}"
 export PYTHONPATH=$root/python:$root/tests/python MRROPE_NATIVE=$root/build/release MRROPE_HOME=$root
 mkdir -p "$bundle/kit"/{wheels,models,refs/rungs,refs/far,home/models,home/data}
 cd "$bundle"
@@ -56,25 +56,25 @@ for name in 1b shape; do
 done
 rm kit/models/1b-*/model.safetensors # made there
 cp "$text" kit/refs/text.txt
+"$python" "$here/models.py" tokens "$tiny" "$text" kit/refs/tokens.json
+score() { # MODEL METHOD LENGTH OUT: one less than LENGTH, as max_tokens is 1; kept from the last time
+  [ -s "$4" ] && return
+  "$bin/mrrope" plan "$1" --method "$2" --ctx "$3" -o plan.json
+  "$bin/score_tokens" "$1" plan.json "$text" "$(($3 - 1))" >scores.json
+  "$python" "$here/models.py" rung-reference scores.json "$4" "$3"
+}
 for name in "${scored[@]}"; do
-  for method in pro none; do
-    "$bin/mrrope" plan $name.gguf --method $method --ctx 8k -o $name-$method.plan.json
-    "$bin/score_tokens" $name.gguf $name-$method.plan.json "$text" 8191 >kit/refs/$name-$method.json
-  done
+  for method in pro none; do score $name.gguf $method 8192 kit/refs/$name-$method.json; done
 done
-for pair in 0:1024:none 2:4096:pro 3:8192:pro 4:16384:pro; do
+for pair in ${scored[0]:+0:1024:none 2:4096:pro 3:8192:pro 4:16384:pro}; do
   IFS=: read -r rung length method <<<"$pair"
-  "$bin/mrrope" plan tiny.gguf --method "$method" --ctx "$length" -o rung.plan.json
-  "$bin/score_tokens" tiny.gguf rung.plan.json "$text" "$((length - 1))" >rung.json
-  "$python" "$here/models.py" rung-reference rung.json "kit/refs/rungs/rung-$rung.json" "$length"
+  score tiny.gguf "$method" "$length" "kit/refs/rungs/rung-$rung.json"
 done
-for pair in 2:4096 3:8192; do # in one rung, as a request of vLLM has it
-  IFS=: read -r rung length <<<"$pair"
-  "$bin/mrrope" plan tiny.gguf --method 'far:pi(rung_step=16)' --ctx "$length" -o rung.plan.json
-  "$bin/score_tokens" tiny.gguf rung.plan.json "$text" "$((length - 1))" >rung.json
-  "$python" "$here/models.py" rung-reference rung.json "kit/refs/far/rung-$rung.json" "$length"
+for pair in ${scored[0]:+2:4096 3:8192}; do # in one rung, as a request of vLLM has it
+  score tiny.gguf 'far:pi(rung_step=16)' "${pair#*:}" "kit/refs/far/rung-${pair%:*}.json"
 done
-"$python" "$here/models.py" score-glm glm kit/refs/tiny-pro.json kit/refs
+[ -s kit/refs/glm-pro.json ] || [ -z "${scored[*]}" ] ||
+  "$python" "$here/models.py" score-glm glm kit/refs/tiny-pro.json kit/refs
 cp "$root/models/mrrope-tiny.gguf" kit/home/models/
 cp -r "$root/data/texts" kit/home/data/
 tar -C kit -cf - wheels models refs home | split -b 48m -d -a 3 - vllm.tar.part-

@@ -22,6 +22,8 @@ ask() { # NAME PORT WHAT ARGUMENT...
 
 "$python" "$scripts/classes.py" >"$logs/classes.log" 2>&1
 say "classes: exit $?"
+[ -s "$refs/rung-4.json" ] ||
+  "$python" "$scripts/far.py" "$models/tiny-ladder" "$kit/refs/tokens.json" "$refs" 0 2 3 4 2>&1 | tee -a "$logs/rungs.log"
 "$serve" start mixed "$models/tiny-ladder" 8201 "${tiny[@]}" "${float32[@]}"
 "$serve" start tight "$models/tiny-ladder" 8202 "${tiny[@]}" "${float32[@]}" --kv-cache-memory-bytes 300M
 "$serve" start uncached "$models/tiny-ladder" 8203 "${tiny[@]}" "${float32[@]}" --no-enable-prefix-caching
