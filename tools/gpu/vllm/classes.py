@@ -249,69 +249,59 @@ def check_runners():
 
 
 def check_far():
-    """A batch read in chunks: the rotary class, the backend's cache and its attention against far.py in float64."""
+    """Texts read in chunks: the rotary class, vLLM's cache and the backend's attention against far.py in float64."""
     import far
     from vllm.v1.attention.backends.registry import AttentionBackendEnum
     from mrrope import _vllm_far
-    asked = ladder(16, near=48, near_step=32)
+    asked, custom, space = ladder(16, near=48, near_step=32), AttentionBackendEnum.CUSTOM, types.SimpleNamespace
     for rung in asked["rungs"]:
-        last = (rung["length"] - 48) // 32 * 32
-        rung["scale"] = scale = last / 140 if rung["rung"] else 1.0
-        rung.update(sharpness=1 + 0.1 * rung["rung"], attention_factor=1.0, factors=[scale] * 16)
-    custom = AttentionBackendEnum.CUSTOM
-    given = config(asked, attention_config=types.SimpleNamespace(backend=custom, backend_per_kind={}))
+        scale = (rung["length"] - 48) // 32 * 32 / 140 if rung["rung"] else 1.0
+        rung.update(scale=scale, sharpness=1 + 0.1 * rung["rung"], attention_factor=1.0, factors=[scale] * 16)
+    given = config(asked, attention_config=space(backend=custom, backend_per_kind={}))
     given.scheduler_config.max_num_seqs = 8
     refused("add --attention-backend CUSTOM", get_rope, asked, 32, 1024, given=config(asked))
     rotary = get_rope(asked, 32, LENGTHS[-1], given=given, dtype=torch.float32, is_neox_style=True)
     rotary._forward_method = rotary.forward_native
     backend = custom.get_class()
-    module = sys.modules[backend.__module__]
+    module, shape = sys.modules[backend.__module__], (4, 32, 32 ** -0.5, 2, None)
     real, module.get_current_vllm_config = module.get_current_vllm_config, lambda: given
-    impl = backend.get_impl_cls()(4, 32, 32 ** -0.5, 2, None, None, "auto")
-    given.model_config.hf_text_config.rope_parameters = {"full_attention": asked, "sliding_attention": {}}
-    assert backend.get_impl_cls()(4, 32, 0.1, 2, None, None, "auto").turned
-    assert not backend.get_impl_cls()(4, 32, 0.1, 2, None, 64, "auto").turned
-    given.model_config.hf_text_config.rope_parameters = ladder(16)
-    refused("has no near part", backend.get_impl_cls(), 4, 32, 0.1, 2, None, None, "auto")
+    impl, text = backend.get_impl_cls(), given.model_config.hf_text_config
+    text.rope_parameters = {"full_attention": asked, "sliding_attention": {}}
+    assert not impl(*shape, 64, "auto").turned and impl(*shape, None, "auto").turned
+    text.rope_parameters = ladder(16)
+    refused("has no near part", impl, *shape, None, "auto")
+    text.rope_parameters = asked
+    assert impl(*shape, 64, "auto").turned
+    impl = impl(*shape, None, "auto")
     module.get_current_vllm_config = real
     torch.manual_seed(3)
-    rungs, lengths = (2, 0, 1), (700, 200, 500)
+    rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 270, 480, 699)
     texts = [[torch.randn(n, h, 32) for h in (4, 2, 2)] for n in lengths]
-    cache = torch.zeros(backend.get_kv_cache_shape(100, 16, 2, 32))
-    pages = torch.randperm(100).int()
-    table, used = torch.zeros(3, 44, dtype=torch.int32), 0
-    for row, n in enumerate(lengths):
-        table[row, :-(-n // 16)] = pages[used:used + -(-n // 16)]
-        used += -(-n // 16)
-    done, outputs = [0, 0, 0], [[], [], []]
-    while any(d < n for d, n in zip(done, lengths)):
-        counts = [min(170, n - d) if d < n - 1 else n - d for d, n in zip(done, lengths)]
-        counts = [c - 1 if d + c == n and c > 1 else c for c, d, n in zip(counts, done, lengths)]  # the last alone
-        busy = [r for r in range(3) if counts[r]]
-        positions = torch.cat([torch.arange(done[r], done[r] + counts[r]) for r in busy])
-        chosen = [rungs[r] for r in busy], [counts[r] for r in busy]
+    cache = torch.zeros(backend.get_kv_cache_shape(150, 16, 2, 32))
+    keys, values = cache.transpose(1, 2).split(32, dim=-1)
+    table, outputs = torch.randperm(150)[:132].view(3, 44).int(), [[], [], []]
+    for begin, end in zip(chunks, (*chunks[1:], 700)):  # the last has one token
+        busy = [r for r in range(3) if begin < lengths[r]]
+        parts = [slice(begin, min(end, lengths[r])) for r in busy]
+        positions = torch.cat([torch.arange(700)[part] for part in parts])
+        chosen = [rungs[r] for r in busy], [part.stop - begin for part in parts]
         _vllm_rungs.fill(_vllm_rungs.rows, positions, (0, 256, 768), *chosen)
         _vllm_far.tables.fill(positions, *chosen)
-        q, k, v = (torch.cat([texts[r][x][done[r]:done[r] + counts[r]] for r in busy]) for x in range(3))
+        q, k, v = (torch.cat([texts[r][x][part] for r, part in zip(busy, parts)]) for x in range(3))
         q, k = rotary(positions, q.flatten(1), k.flatten(1))
-        slots = [(int(table[r, p // 16]), p % 16) for r in busy for p in range(done[r], done[r] + counts[r])]
-        keys, values = cache.transpose(1, 2).split(32, dim=-1)
-        keys[tuple(zip(*slots))], values[tuple(zip(*slots))] = k.view(-1, 2, 32), v
-        starts = torch.tensor([0] + chosen[1]).cumsum(0).int()
-        m = types.SimpleNamespace(
-            num_actual_tokens=len(positions), max_query_len=max(chosen[1]), query_start_loc=starts,
-            seq_lens=torch.tensor([done[r] + counts[r] for r in busy]).int(), block_table=table[busy],
-            seq_threshold_3D=8, softmax_segm_output=torch.zeros(8, 4, 16, 32),
-            softmax_segm_max=torch.zeros(8, 4, 16), softmax_segm_expsum=torch.zeros(8, 4, 16))
+        owner = torch.tensor(busy).repeat_interleave(torch.tensor(chosen[1]))
+        slots = table[owner, positions // 16], positions % 16
+        keys[slots], values[slots] = k.view(-1, 2, 32), v
+        m = space(num_actual_tokens=len(positions), max_query_len=max(chosen[1]), block_table=table[busy],
+                  query_start_loc=torch.tensor([0, *chosen[1]]).cumsum(0).int(), seq_threshold_3D=8,
+                  seq_lens=torch.tensor([part.stop for part in parts]).int(),
+                  softmax_segm_output=torch.zeros(8, 4, 16, 32), softmax_segm_max=torch.zeros(8, 4, 16),
+                  softmax_segm_expsum=torch.zeros(8, 4, 16))
         out = impl.forward(None, q.view(-1, 4, 32), None, None, cache, m, torch.zeros(len(positions), 4 * 32))
-        for r, part in zip(busy, out.view(-1, 4, 32).split(chosen[1])):
-            outputs[r].append(part)
-            done[r] += counts[r]
-    worst = 0.0
-    for r, (q, k, v) in enumerate(texts):
-        k, v = (t.repeat_interleave(2, 1).double() for t in (k, v))
-        wanted = far.attention(q.double(), k, v, asked, rungs[r])
-        worst = max(worst, (torch.cat(outputs[r]).double() - wanted).abs().max().item())
+        for r, made in zip(busy, out.view(-1, 4, 32).split(chosen[1])):
+            outputs[r].append(made)
+    wanted = [far.attention(*(x.double() for x in texts[r]), asked, rungs[r]) for r in range(3)]
+    worst = max((torch.cat(made) - one).abs().max().item() for made, one in zip(outputs, wanted))
     assert worst < 1e-4, worst
     print(f"near and far keys, read in chunks: largest {worst:.2g}: ok")
 

@@ -4,20 +4,11 @@
 # compiled and with CUDA graphs, prompts in chunks of 512; references are computed here, in float64.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-serve=$scripts/serve.sh models=$kit/models refs=$WORK/far-refs
-say() { printf '%s %s\n' "$(date -u +%T)" "$*" | tee -a "$logs/far.log"; }
+refs=$WORK/far-refs
+summary=$logs/far.log
 graphs=(--no-enforce-eager --enable-prompt-tokens-details)
 custom=(--attention-backend CUSTOM)
 tiny=("${graphs[@]}" --max-model-len 32768 --max-num-batched-tokens 512 "${custom[@]}")
-ask() { # NAME PORT WHAT ARGUMENT...
-  local name=$1 port=$2 what=$3
-  shift 3
-  "$serve" wait "$name" "$port" 300 || return
-  timeout 500 "$python" "$scripts/rungs.py" "$what" "$name" "http://127.0.0.1:$port" "$@" \
-    >"$logs/far-$what-$name.log" 2>&1
-  say "$what $name: exit $?"
-  tail -n 12 "$logs/far-$what-$name.log" | tee -a "$logs/far.log"
-}
 
 start() { "$serve" start "$1" "$models/tiny-far" "$2" "${tiny[@]}" "${@:3}"; }
 start far 8301 --dtype float32
@@ -26,16 +17,8 @@ start far-uncached 8303 --dtype float32 --no-enable-prefix-caching
 start far-half 8304 --dtype float16
 start far-bf16 8305 --dtype bfloat16
 VLLM_USE_V2_MODEL_RUNNER=0 start far-v1 8306 --dtype float32
-# Rungs of 1, 4, 8 and 16 windows; of the engine's, those of one rung are the same definition.
-"$python" "$scripts/far.py" "$models/tiny-far" "$kit/refs/tokens.json" "$refs/tiny" 0 2 3 4 2>&1 |
-  tee -a "$logs/far.log"
-"$python" - "$refs/tiny" "$kit/refs/far" <<'PYTHON' 2>&1 | tee -a "$logs/far.log"
-import json, pathlib, sys
-ours, engine = map(pathlib.Path, sys.argv[1:])
-for path in sorted(engine.glob("rung-*.json")):
-    a, b = (json.loads((folder / path.name).read_text())["scores"] for folder in (ours, engine))
-    print(path.stem, f"float64 and the engine: largest {max(abs(x - y) for x, y in zip(a, b)):.5f}")
-PYTHON
+# 1, 4, 8 and 16 windows
+"$python" "$scripts/far.py" "$models/tiny-far" "$kit/refs/tokens.json" "$refs/tiny" 0 2 3 4 2>&1 | tee -a "$summary"
 for name in far:8301 far-tight:8302 far-v1:8306; do
   ask "${name%:*}" "${name#*:}" scores "$refs/tiny" 0.02 0.001
 done
@@ -52,18 +35,18 @@ for pair in far-half:8304 yarn:8307; do
   timeout 90 "$MRROPE" eval needle --endpoint "http://127.0.0.1:${pair#*:}/v1" --parallel 32 "${lengths[@]}" \
     "${needles[@]}" -o "$WORK/far-needle-${pair%:*}" >"$logs/far-needle-${pair%:*}.txt" 2>&1
   say "needle ${pair%:*}: exit $?"
-  tail -n 8 "$logs/far-needle-${pair%:*}.txt" | tee -a "$logs/far.log"
+  tail -n 8 "$logs/far-needle-${pair%:*}.txt" | tee -a "$summary"
 done
 timeout 90 "$MRROPE" eval needle "$kit/home/models/mrrope-tiny.gguf" --method 'far:pi(rung_step=2)' "${lengths[@]}" \
   "${needles[@]}" -o "$WORK/far-needle-own" >"$logs/far-needle-own.txt" 2>&1
 say "needle, mrrope's engine: exit $?"
-tail -n 8 "$logs/far-needle-own.txt" | tee -a "$logs/far.log"
+tail -n 8 "$logs/far-needle-own.txt" | tee -a "$summary"
 "$serve" stop far far-tight far-uncached far-half far-bf16 far-v1 yarn
 
 long=("${graphs[@]}" --max-model-len 131072 --kv-cache-memory-bytes 24G)
 "$python" "$scripts/random_1b.py" "$models/1b-far" && "$python" "$scripts/models.py" plain "$models/1b-far" \
   "$models/1b-plain" && {
-  "$python" "$scripts/far.py" "$models/1b-far" "$kit/refs/tokens.json" "$refs/1b" 0 3 2>&1 | tee -a "$logs/far.log"
+  "$python" "$scripts/far.py" "$models/1b-far" "$kit/refs/tokens.json" "$refs/1b" 0 3 2>&1 | tee -a "$summary"
   "$serve" start 1b-f32 "$models/1b-far" 8311 "${long[@]}" "${custom[@]}" --dtype float32
   "$serve" start 1b-far "$models/1b-far" 8312 "${long[@]}" "${custom[@]}" --dtype float16
   "$serve" start 1b-plain "$models/1b-plain" 8313 "${long[@]}" --dtype float16
@@ -83,7 +66,7 @@ long=("${graphs[@]}" --max-model-len 131072 --kv-cache-memory-bytes 24G)
 refused() { # NAME FOLDER FLAG...
   "$serve" start "$1" "$2" 8321 "${graphs[@]}" --max-model-len 32768 "${@:3}"
   "$serve" wait "$1" 8321 120 && say "$1: it SERVES"
-  grep -h -o "mrrope: .*" "$logs/serve-$1.log" | grep -v "rungs, up to" | head -n 1 | tee -a "$logs/far.log"
+  grep -h -o "mrrope: .*" "$logs/serve-$1.log" | grep -v "rungs, up to" | head -n 1 | tee -a "$summary"
   "$serve" stop "$1"
 }
 "$python" "$scripts/models.py" broken "$models/tiny-far" "$WORK/near" near

@@ -13,7 +13,7 @@ bin=$root/build/release/bin
 python=${MRROPE_PYTHON:-python3}
 read -ra scored <<<"${ENGINE-tiny 1b}"
 export PYTHONPATH=$root/python:$root/tests/python MRROPE_NATIVE=$root/build/release MRROPE_HOME=$root
-mkdir -p "$bundle/kit"/{wheels,models,refs/rungs,refs/far,home/models,home/data}
+mkdir -p "$bundle/kit"/{wheels,models,refs/rungs,home/models,home/data}
 cd "$bundle"
 
 # The versions of the day that vLLM was published, less torch and what serving text does not import.
@@ -69,9 +69,6 @@ done
 for pair in ${scored[0]:+0:1024:none 2:4096:pro 3:8192:pro 4:16384:pro}; do
   IFS=: read -r rung length method <<<"$pair"
   score tiny.gguf "$method" "$length" "kit/refs/rungs/rung-$rung.json"
-done
-for pair in ${scored[0]:+2:4096 3:8192}; do # in one rung, as a request of vLLM has it
-  score tiny.gguf 'far:pi(rung_step=16)' "${pair#*:}" "kit/refs/far/rung-${pair%:*}.json"
 done
 [ -s kit/refs/glm-pro.json ] || [ -z "${scored[*]}" ] ||
   "$python" "$here/models.py" score-glm glm kit/refs/tiny-pro.json kit/refs
