@@ -20,7 +20,7 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
         super().__init__(*args, **more)
         given = getattr(get_current_vllm_config().model_config.hf_text_config, "rope_parameters", None)
         found = find_ladders(given)
-        if not found or "near" not in found[0]:
+        if not found or "near_part" not in found[0]:
             refuse("--attention-backend CUSTOM is for near and far keys, and this model's config.json has no near part",
                    "remove it, or export with mrrope export --method far:pi --to hf-mrrope")
         if self.alibi_slopes is not None or self.chunk_lookback >= 0:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Near and far keys in vLLM (`far:pi`): the part of the plugin for config.json with a ladder and a near part.
 
-    "near": 128, "near_step": 128,
+    "near_part": {"length": 128, "step": 128},
     "rungs": [..., {"rung": 1, "length": 1454, "scale": 1.9, "sharpness": 1.01, "factors": [...], ...}]
 
 A request keeps the scale and the sharpness of its rung. A query at i has the border b = 0 inside the trained window
-and near_step * floor((i + 1 - near) / near_step) beyond, a function of i alone, and sees keys from the border on
-where they are, and a key j before it at i - shift - j / scale, where shift = round(b (1 - 1 / scale)). This is
-the engine's definition of a ladder with one rung. Keys are cached as they are seen from far away, rotated for j / scale:
-they depend on the rung and on nothing else, so that prefix caching, chunks, preemption and forks change nothing.
+and step * floor((i + 1 - length) / step) beyond, a function of i alone, and sees keys from the border on
+where they are, and a key j before it at i - shift - j / scale, where shift = round(b (1 - 1 / scale)): the engine's
+definition on a ladder with one rung. Keys are cached as they are seen from far away, rotated for j / scale, and depend
+on the rung and nothing else, so that prefix caching, chunks, preemption and forks change nothing.
 """
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ def shifts(near: Near, longest: int) -> list[list[int]]:
 
 def read_near(parameters: dict[str, Any], rungs: tuple[Any, ...]) -> Near | None:
     """Of a checked ladder. Throws ValueError if it cannot be run as it was exported; None: no near part."""
-    if "near" not in parameters and "near_step" not in parameters:
+    if "near_part" not in parameters:
         return None
     given, window = parameters["rungs"], rungs[0].length
-    length, step = parameters.get("near"), parameters.get("near_step")
+    part = parameters["near_part"]
+    length, step = (part.get("length"), part.get("step")) if isinstance(part, dict) else (None, None)
     if not all(isinstance(x, int) and not isinstance(x, bool) and x > 0 for x in (length, step)) \
             or length + step >= window:
-        _vllm_rungs.refuse(f"near {length!r} and near_step {step!r} are not parts of a window of {window}", EXPORT)
+        _vllm_rungs.refuse(f"a near part of {length!r} tokens with steps of {step!r} does not fit a window of {window}", EXPORT)
     for i, rung in enumerate(given):
         scale, sharp = rung.get("scale"), rung.get("sharpness")
         if not _vllm_rungs.is_number(scale) or not _vllm_rungs.is_number(sharp) or (scale, sharp) < (1, 0):

@@ -98,7 +98,7 @@ def find_ladders(rope_parameters: Any) -> list[dict[str, Any]]:
 
 def own_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """What vLLM would rotate the unmodified model by."""
-    ours = ("rope_type", "rungs", "near", "near_step", "original", "original_max_position_embeddings")
+    ours = ("rope_type", "rungs", "near_part", "original", "original_max_position_embeddings")
     own = {k: v for k, v in parameters.items() if k not in ours} | (parameters.get("original") or {})
     own["rope_type"] = own.pop("type", None) or own.get("rope_type") or "default"
     return own

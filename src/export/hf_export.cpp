@@ -312,10 +312,7 @@ static ordered_json ladder_parameters(const Plan& plan, const std::vector<Rung>&
                       {"original_max_position_embeddings", plan.geometry().train_length},
                       {"rungs", ordered_json::array()}};
   if (before.is_object() && !before.empty()) out["original"] = before;
-  if (near) {
-    out["near"] = near->length;
-    out["near_step"] = near->step;
-  }
+  if (near) out["near_part"] = {{"length", near->length}, {"step", near->step}};
   for (const Rung& rung : rungs) {
     // The sharpness of queries is shared with keys where one table rotates both.
     const double temperature =

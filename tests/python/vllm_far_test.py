@@ -35,8 +35,8 @@ def ladder_config(pairs=16, window=WINDOW, near=NEAR, step=STEP, trained=1.0, le
         sharp = (math.log(length) / math.log(window)) ** 0.5 if i else 1.0
         rungs.append({"rung": i, "length": length, "scale": scale, "sharpness": sharp, "attention_factor": 1.0,
                       "factors": [scale * trained ** p for p in range(pairs)]})
-    return {"rope_type": "mrrope", "rope_theta": 10000.0, "original_max_position_embeddings": window, "near": near,
-            "near_step": step, "rungs": rungs}
+    return {"rope_type": "mrrope", "rope_theta": 10000.0, "original_max_position_embeddings": window,
+            "near_part": {"length": near, "step": step}, "rungs": rungs}
 
 
 def refused(part, call, *args):
@@ -52,7 +52,7 @@ def check_ladder():
     good = ladder_config(trained=1.05)
     ladder = _vllm_rungs.read_ladder(good)
     assert (ladder.near.length, ladder.near.step, ladder.near.scales[0]) == (NEAR, STEP, 1.0)
-    plain = {k: v for k, v in good.items() if k not in ("near", "near_step")}
+    plain = {k: v for k, v in good.items() if k != "near_part"}
     assert _vllm_rungs.read_ladder(plain).near is None
     own = _vllm_rungs.own_parameters(good)
     assert own == {"rope_type": "default", "rope_theta": 10000.0}
@@ -63,13 +63,14 @@ def check_ladder():
         return config
 
     digests = {ladder.digest, _vllm_rungs.read_ladder(plain).digest}
-    for edit in (lambda c: c.update(near=NEAR + 1), lambda c: c.update(near_step=STEP + 1),
+    for edit in (lambda c: c["near_part"].update(length=NEAR + 1), lambda c: c["near_part"].update(step=STEP + 1),
                  lambda c: c["rungs"][1].update(sharpness=1.5)):
         digests.add(_vllm_rungs.read_ladder(changed(edit)).digest)
     assert len(digests) == 5, "two plans share their caches"
-    for part, edit in (("near 0", lambda c: c.update(near=0)), ("near None", lambda c: c.pop("near")),
-                       ("near True", lambda c: c.update(near=True)), ("near 84", lambda c: c.update(near=84)),
-                       ("near_step '12'", lambda c: c.update(near_step="12")),
+    for part, edit in (("part of 0", lambda c: c["near_part"].update(length=0)), ("part of None", lambda c: c.update(near_part=5)),
+                       ("part of True", lambda c: c["near_part"].update(length=True)),
+                       ("part of 84", lambda c: c["near_part"].update(length=84)),
+                       ("steps of '12'", lambda c: c["near_part"].update(step="12")),
                        ("scale None", lambda c: c["rungs"][1].pop("scale")),
                        ("scale 0.5", lambda c: c["rungs"][1].update(scale=0.5)),
                        ("sharpness nan", lambda c: c["rungs"][2].update(sharpness=float("nan"))),
@@ -147,7 +148,7 @@ def check_kernel():
     for dtype, neox, heads, kv, dim, pairs, sliding, softcap, segments, allowed in (
             (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 1, 2e-5), (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 1, 2e-5),
             (torch.float32, True, 4, 4, 32, 16, 30, 0.0, 1, 2e-5), (torch.float32, True, 3, 1, 64, 24, 0, 5.0, 4, 2e-5),
-            (torch.float32, True, 8, 1, 32, 16, 0, 0.0, 16, 2e-5), (torch.float16, True, 4, 2, 32, 16, 0, 0.0, 4, 4e-3)):
+            (torch.float32, True, 8, 1, 32, 16, 0, 0.0, 16, 2e-5), (torch.half, True, 4, 2, 32, 16, 0, 0.0, 4, 4e-3)):
         config = ladder_config(pairs, trained=1.02)
         ladder = _vllm_rungs.read_ladder(config)
         tables = make_tables(ladder, neox)
@@ -171,7 +172,8 @@ def check_kernel():
             block_table[row, :need] = pages[used:used + need]
             slots = pages[used + torch.arange(n) // page], torch.arange(n) % page
             used += need
-            keys[slots] = far.rotate(k, torch.arange(n).double() / ladder.near.scales[rung], theta)[..., order].to(dtype)
+            seen = torch.arange(n).double() / ladder.near.scales[rung]
+            keys[slots] = far.rotate(k, seen, theta)[..., order].to(dtype)
             values[slots] = v.to(dtype)
             at = tables.rows[sum(map(len, queries)):][:count]
             queries.append(far.rotate(q, at, theta)[..., order].to(dtype))

@@ -122,8 +122,8 @@ TEST(HfExport, WritesANearPartForThePlugin) {
   options.rungs = {ladder.rungs().front(), ladder.rungs().back()};
   options.near = ladder.near();
   const ordered_json rope = f.exported(ladder.rungs().back().plan, options)["rope_parameters"];
-  EXPECT_EQ(rope["near"], ladder.near()->length);
-  EXPECT_EQ(rope["near_step"], ladder.near()->step);
+  EXPECT_EQ(rope["near_part"]["length"], ladder.near()->length);
+  EXPECT_EQ(rope["near_part"]["step"], ladder.near()->step);
   ASSERT_EQ(rope["rungs"].size(), 2u);
   const Rung& last = ladder.rungs().back();
   EXPECT_EQ(rope["rungs"][0]["scale"], 1.0);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""far.py FOLDER TOKENS.json OUT [RUNG...]: log-probabilities under a ladder of vLLM's plugin, by definition, in float64.
+"""far.py FOLDER TOKENS.json OUT RUNG...: log-probabilities under a ladder of vLLM's plugin, by definition, in float64.
 
 FOLDER: a Llama that mrrope export --to hf-mrrope wrote with elastic:NAME or far:pi. TOKENS.json: {"tokens": [...]}. OUT
 gets rung-N.json for rungs.py: {"tokens", "scores", "length": of the rung}. Near and far: queries have the border of
@@ -26,7 +26,7 @@ def rotate(x, at, theta):
 def attention(q, k, v, rope, number, first=0, sliding=0, softcap=0.0):
     """q [new, heads, dim] from position `first` on, k and v [all, key heads, dim], none rotated; rung `number`."""
     rung, window = rope["rungs"][number], rope["original_max_position_embeddings"]
-    factors = torch.tensor((rope["rungs"][0] if "near" in rope else rung)["factors"], dtype=torch.float64)
+    factors = torch.tensor((rope["rungs"][0] if "near_part" in rope else rung)["factors"], dtype=torch.float64)
     pairs = len(factors)
     theta = (rope["rope_theta"] ** (-torch.arange(pairs).double() / pairs) / factors).to(q.device)
     k, v = (x.repeat_interleave(q.shape[1] // x.shape[1], 1) for x in (k, v))
@@ -38,9 +38,10 @@ def attention(q, k, v, rope, number, first=0, sliding=0, softcap=0.0):
         some = q[at:at + BLOCK].clone()
         i = first + at + torch.arange(some.shape[0], device=q.device)
         border = i * 0
-        if "near" in rope:
+        if "near_part" in rope:
+            near, step = rope["near_part"]["length"], rope["near_part"]["step"]
             some[..., :2 * pairs] *= (1 + (i >= window).double() * (rung["sharpness"] - 1))[:, None, None]
-            border = torch.where(i >= window, (i + 1 - rope["near"]) // rope["near_step"] * rope["near_step"], 0)
+            border = torch.where(i >= window, (i + 1 - near) // step * step, 0)
             border *= not sliding
         some[..., :2 * pairs] *= rung["attention_factor"] ** 2
         shift = torch.floor(border.double() * (1 - 1 / scale) + 0.5)

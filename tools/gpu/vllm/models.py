@@ -129,7 +129,7 @@ def broken(folder, out, how):
         elif how == "factors":
             rope["rungs"][1]["factors"][0] = -1.0
         elif how == "near":
-            rope["near"] = rope["original_max_position_embeddings"]
+            rope["near_part"]["length"] = rope["original_max_position_embeddings"]
         else:
             rope["rope_theta"] *= 50
             rope["original"] = {"rope_type": "default", "rope_theta": rope["rope_theta"] / 50}
