@@ -9,8 +9,8 @@ config.json says
 
 rotates by theta / factors, times attention_factor, whether its pairs are halves or interleaved and
 however few elements of a head it rotates. `mrrope export --to hf-mrrope` writes it. With "rungs" in place
-of "factors" every request has a plan of its own (_vllm_rungs.py), with "near_part" one for far keys (_vllm_far.py). Other
-rope types go to vLLM unchanged.
+of "factors" every request has a plan of its own (_vllm_rungs.py), with "near_part" one for far keys (_vllm_far.py).
+Other rope types go to vLLM unchanged.
 """
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ def read_near(parameters: dict[str, Any], rungs: tuple[Any, ...]) -> Near | None
     length, step = (part.get("length"), part.get("step")) if isinstance(part, dict) else (None, None)
     if not all(isinstance(x, int) and not isinstance(x, bool) and x > 0 for x in (length, step)) \
             or length + step >= window:
-        _vllm_rungs.refuse(f"a near part of {length!r} tokens with steps of {step!r} does not fit a window of {window}", EXPORT)
+        _vllm_rungs.refuse(f"a near part of {length!r} tokens with steps of {step!r} is none of a window of {window}",
+                           EXPORT)
     for i, rung in enumerate(given):
         scale, sharp = rung.get("scale"), rung.get("sharpness")
         if not _vllm_rungs.is_number(scale) or not _vllm_rungs.is_number(sharp) or (scale, sharp) < (1, 0):

@@ -67,7 +67,8 @@ def check_ladder():
                  lambda c: c["rungs"][1].update(sharpness=1.5)):
         digests.add(_vllm_rungs.read_ladder(changed(edit)).digest)
     assert len(digests) == 5, "two plans share their caches"
-    for part, edit in (("part of 0", lambda c: c["near_part"].update(length=0)), ("part of None", lambda c: c.update(near_part=5)),
+    for part, edit in (("part of 0", lambda c: c["near_part"].update(length=0)),
+                       ("part of None", lambda c: c.update(near_part=5)),
                        ("part of True", lambda c: c["near_part"].update(length=True)),
                        ("part of 84", lambda c: c["near_part"].update(length=84)),
                        ("steps of '12'", lambda c: c["near_part"].update(step="12")),

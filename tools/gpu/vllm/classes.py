@@ -253,7 +253,8 @@ def check_far():
     import far
     from vllm.v1.attention.backends.registry import AttentionBackendEnum
     from mrrope import _vllm_far
-    asked, custom, space = ladder(16, near_part={"length": 48, "step": 32}), AttentionBackendEnum.CUSTOM, types.SimpleNamespace
+    asked = ladder(16, near_part={"length": 48, "step": 32})
+    custom, space = AttentionBackendEnum.CUSTOM, types.SimpleNamespace
     for rung in asked["rungs"]:
         scale = (rung["length"] - 48) // 32 * 32 / 140 if rung["rung"] else 1.0
         rung.update(scale=scale, sharpness=1 + 0.1 * rung["rung"], attention_factor=1.0, factors=[scale] * 16)
