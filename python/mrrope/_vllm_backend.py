@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from vllm.config import get_current_vllm_config
 from vllm.v1.attention.backend import AttentionType
-from vllm.v1.attention.backends.triton_attn import TritonAttentionBackend, TritonAttentionImpl
+from vllm.v1.attention.backends.triton_attn import (TritonAttentionBackend, TritonAttentionImpl,
+                                                    TritonAttentionMetadataBuilder)
 
 from . import _vllm_far, _vllm_kernel
 from ._vllm_rungs import find_ladders, refuse
+
+SEGMENTS = 32  # programs to a sequence with one new token
 
 
 class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
@@ -38,15 +42,23 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
                                    output_block_scale)
         m = attn_metadata
         keys, values = kv_cache.transpose(1, 2).split(self.head_size, dim=-1)
-        # Few sequences of one new token each: several programs read each of them.
-        parts = (m.softmax_segm_output, m.softmax_segm_max, m.softmax_segm_expsum)
-        split = m.max_query_len == 1 and m.seq_lens.shape[0] <= m.seq_threshold_3D
         n = m.num_actual_tokens
         _vllm_kernel.attention(
             _vllm_far.tables, query[:n], keys, values, output[:n].view(n, self.num_heads, self.head_size),
             m.query_start_loc, m.seq_lens, m.block_table, m.max_query_len, self.scale, self.logits_soft_cap,
-            self.sliding_window[0] + 1, parts if split else None)
+            self.sliding_window[0] + 1, (m.softmax_segm_output, m.softmax_segm_max, m.softmax_segm_expsum))
         return output
+
+
+class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]
+    def __init__(self, kv_cache_spec: Any, layer_names: Any, vllm_config: Any, device: Any) -> None:
+        super().__init__(kv_cache_spec, layer_names, vllm_config, device)
+        # vLLM splits the sequences of small batches only; one long sequence would hold up a large batch.
+        requests, self.num_par_softmax_segments = vllm_config.scheduler_config.max_num_seqs, SEGMENTS
+        shape = (requests, self.num_heads_q, SEGMENTS)
+        self.softmax_segm_output = torch.empty((*shape, self.softmax_segm_output.shape[3]), device=device)
+        self.softmax_segm_max, self.softmax_segm_expsum = (torch.empty(shape, device=device) for _ in range(2))
+        self.seq_threshold_3D = requests
 
 
 class FarAttentionBackend(TritonAttentionBackend):  # type: ignore[misc]
@@ -60,6 +72,10 @@ class FarAttentionBackend(TritonAttentionBackend):  # type: ignore[misc]
     def get_impl_cls() -> type[FarAttentionImpl]:
         return FarAttentionImpl
 
+    @staticmethod
+    def get_builder_cls() -> type[FarMetadataBuilder]:
+        return FarMetadataBuilder
+
     @classmethod
     def supports_attn_type(cls, attn_type: str) -> bool:
         return bool(attn_type == AttentionType.DECODER)
@@ -69,4 +85,4 @@ class FarAttentionBackend(TritonAttentionBackend):  # type: ignore[misc]
         return False
 
     supports_sink = supports_mm_prefix = supports_non_causal = supports_alibi_sqrt = no
-    supports_batch_invariance = no  # the number of programs to a sequence depends on the batch
+    supports_batch_invariance = no  # not tried

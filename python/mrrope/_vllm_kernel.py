@@ -4,7 +4,8 @@
 Keys lie in the cache as they are seen from far away (rotated for j / s), so that nearly all of them are
 used as they are; near ones are turned by j (1 - 1/s) in registers. Queries arrive rotated for i - shift,
 as far keys want them, and are turned by the shift for near ones. A tile of keys is far for all queries of a block,
-near for all, or in between, where both scores are computed and the border of each query chooses.
+near for all, or in between, where both scores are computed and the border of each query chooses. Sequences with
+one new token are read by several programs each, the others by a program for each block of queries.
 """
 from __future__ import annotations
 
@@ -23,21 +24,25 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
             BLOCK_M: tl.constexpr, BLOCK_Q: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
             PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr, STRIDE: tl.constexpr,
             APART: tl.constexpr, NEAR: tl.constexpr, NEAR_STEP: tl.constexpr, TRAINED: tl.constexpr,
-            SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr, FINE_ROWS: tl.constexpr):
+            SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr, FINE_ROWS: tl.constexpr,
+            SINGLE: tl.constexpr):
     block, kv, segment = tl.program_id(0), tl.program_id(1), tl.program_id(2)
-    left: tl.int32 = 0  # the sequence of this block: each has len // BLOCK_Q + 1 of them
-    right = num_seqs
-    while left < right:
-        middle = (left + right) // 2
-        if tl.load(starts + middle) // BLOCK_Q + middle <= block:
-            left = middle + 1
-        else:
-            right = middle
-    seq = left - 1
+    if SINGLE:
+        seq = block
+    else:
+        left: tl.int32 = 0  # the sequence of this block: each has len // BLOCK_Q + 1 of them
+        right = num_seqs
+        while left < right:
+            middle = (left + right) // 2
+            if tl.load(starts + middle) // BLOCK_Q + middle <= block:
+                left = middle + 1
+            else:
+                right = middle
+        seq = left - 1
     start = tl.load(starts + seq)
     count = tl.load(starts + seq + 1) - start
-    at_block = (block - start // BLOCK_Q - seq) * BLOCK_Q
-    if at_block >= count:
+    at_block = 0 if SINGLE else (block - start // BLOCK_Q - seq) * BLOCK_Q
+    if (at_block >= count) | ((count == 1) != SINGLE):
         return
     length = tl.load(seq_lens + seq)
     rung = tl.load(rungs + seq)
@@ -148,22 +153,25 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
 
     token = (start + at).to(tl.int64)
     o_mask = valid[:, None] & (dim < DIM)[None, :]
-    if SEGMENTS == 1:
+    if not SINGLE:
         o_at = token[:, None] * out_token + (head * out_head)[:, None] + dim[None, :]
         tl.store(out + o_at, (acc / total[:, None]).to(out.dtype.element_ty), mask=o_mask)
     else:
-        p_at = (token * HEADS + head) * SEGMENTS + segment
+        p_at = (seq * HEADS + head) * SEGMENTS + segment
         tl.store(part + p_at[:, None] * DIM_PADDED + dim[None, :], acc, mask=o_mask)
         tl.store(part_max + p_at, most, mask=valid)
         tl.store(part_sum + p_at, total, mask=valid)
 
 
 @triton.jit
-def _merge(out, part, part_max, part_sum, out_token, out_head, HEADS: tl.constexpr, DIM: tl.constexpr,
+def _merge(out, part, part_max, part_sum, starts, out_token, out_head, HEADS: tl.constexpr, DIM: tl.constexpr,
            DIM_PADDED: tl.constexpr, SEGMENTS: tl.constexpr):
-    token, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    seq, head = tl.program_id(0), tl.program_id(1)
+    token = tl.load(starts + seq).to(tl.int64)
+    if tl.load(starts + seq + 1) - token != 1:
+        return
     dim = tl.arange(0, DIM_PADDED)
-    at = (token * HEADS + head) * SEGMENTS + tl.arange(0, SEGMENTS)
+    at = (seq * HEADS + head) * SEGMENTS + tl.arange(0, SEGMENTS)
     most = tl.load(part_max + at)
     share = tl.exp2(most - tl.max(most, 0))  # 0 for a segment without keys
     total = tl.sum(tl.load(part_sum + at) * share, 0)
@@ -173,33 +181,30 @@ def _merge(out, part, part_max, part_sum, out_token, out_head, HEADS: tl.constex
 
 
 def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts: Any, seq_lens: Any,
-              block_table: Any, longest_query: int, scale: float, softcap: float = 0.0, sliding: int = 0,
-              parts: Any = None) -> None:
-    """query, out: [tokens, heads, dim]; keys, values: [pages, slots, key heads, dim]. `parts`: the buffers for
-    several programs to a sequence, [tokens, heads, segments, dim] and twice [tokens, heads, segments] in float32; None:
-    one program."""
+              block_table: Any, longest_query: int, scale: float, softcap: float, sliding: int,
+              parts: tuple[Any, Any, Any]) -> None:
+    """query, out: [tokens, heads, dim]; keys, values: [pages, slots, key heads, dim]. `parts`: for the programs of a
+    sequence, [sequences, heads, segments, padded dim] and twice [sequences, heads, segments] in float32."""
     tokens, heads, dim = query.shape
-    group = heads // keys.shape[2]
+    sequences, kv, segments = seq_lens.shape[0], keys.shape[2], parts[0].shape[2]
+    group, padded, rest = heads // kv, parts[0].shape[3], dim - 2 * tables.pairs
     wide = query.element_size() > 2 or dim > 128  # less fits into the registers
-    decode = longest_query == 1
-    block_m = max(16, triton.next_power_of_2(group), 16 if decode else 64 if wide else 128)
-    segments = parts[0].shape[2] if parts else 1
-    padded = max(16, triton.next_power_of_2(dim))
-    rest = dim - 2 * tables.pairs
-    part, part_max, part_sum = parts or (out, out, out)
-    assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1
-    block_q = block_m // group
-    _attend[(tokens // block_q + seq_lens.shape[0], keys.shape[2], segments)](
-        out, part, part_max, part_sum, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back,
-        tables.coarse, tables.fine, tables.sharpness, scale, softcap, seq_lens.shape[0], block_table.stride(0),
-        query.stride(0), query.stride(1), out.stride(0), out.stride(1), keys.stride(0), keys.stride(1),
-        keys.stride(2), values.stride(0), values.stride(1), values.stride(2), tables.back.shape[1],
-        tables.coarse.shape[1], HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=32 if wide or decode else 64,
-        BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim, DIM_PADDED=padded, PAIRS=tables.pairs,
-        PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
-        REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,
-        NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding, SOFTCAP=softcap > 0,
-        SEGMENTS=segments, FINE_ROWS=tables.fine.shape[1], num_warps=4 if decode else 8, num_stages=2)
-    if segments > 1:
-        _merge[(tokens, heads)](out, part, part_max, part_sum, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
-                                DIM_PADDED=padded, SEGMENTS=segments)
+    assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1 and sequences <= len(parts[0])
+    for single in (True, False) if longest_query > 1 else (True,):
+        block_m = max(16 if single else 64 if wide else 128, triton.next_power_of_2(group))
+        block_q = 1 if single else block_m // group
+        grid = (sequences, kv, segments) if single else (tokens // block_q + sequences, kv, 1)
+        _attend[grid](
+            out, *parts, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back, tables.coarse,
+            tables.fine, tables.sharpness, scale, softcap, sequences, block_table.stride(0), query.stride(0),
+            query.stride(1), out.stride(0), out.stride(1), keys.stride(0), keys.stride(1), keys.stride(2),
+            values.stride(0), values.stride(1), values.stride(2), tables.back.shape[1], tables.coarse.shape[1],
+            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=32 if wide or single else 64, BLOCK_M=block_m,
+            BLOCK_Q=block_q, DIM=dim, DIM_PADDED=padded, PAIRS=tables.pairs,
+            PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
+            REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride,
+            APART=tables.apart, NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding,
+            SOFTCAP=softcap > 0, SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single,
+            num_warps=4 if single else 8, num_stages=2)
+    _merge[(sequences, heads)](out, *parts, starts, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
+                               DIM_PADDED=padded, SEGMENTS=segments)

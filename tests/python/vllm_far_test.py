@@ -147,7 +147,7 @@ def check_kernel():
 
     torch.manual_seed(1)
     for dtype, neox, heads, kv, dim, pairs, sliding, softcap, segments, allowed in (
-            (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 1, 2e-5), (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 1, 2e-5),
+            (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 8, 2e-5), (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 2, 2e-5),
             (torch.float32, True, 4, 4, 32, 16, 30, 0.0, 1, 2e-5), (torch.float32, True, 3, 1, 64, 24, 0, 5.0, 4, 2e-5),
             (torch.float32, True, 8, 1, 32, 16, 0, 0.0, 16, 2e-5), (torch.half, True, 4, 2, 32, 16, 0, 0.0, 4, 4e-3)):
         config = ladder_config(pairs, trained=1.02)
@@ -159,7 +159,7 @@ def check_kernel():
         order = torch.cat(((halves if neox else halves.T).flatten(), torch.arange(2 * pairs, dim)))
         # rung, tokens there, tokens of this pass
         batch = [(2, 500, 70), (1, 96, 96), (0, 90, 33), (2, 130, 1), (1, 200, 1), (2, 300, 40)]
-        batch = [(r, n, 1) for r, n, _ in batch] if segments > 1 else batch
+        batch = [(r, n, 1) for r, n, _ in batch] if segments in (4, 16) else batch
         rung_of, lengths, counts = map(list, zip(*batch))
         tables.fill(torch.cat([torch.arange(n - c, n) for _, n, c in batch]), rung_of, counts)
         pages, page, used = torch.randperm(200), 16, 0
@@ -180,11 +180,11 @@ def check_kernel():
             queries.append(far.rotate(q, at, theta)[..., order].to(dtype))
         query = torch.cat(queries)
         out = torch.full_like(query, float("nan"))
-        shape = (len(query), heads, segments)
+        shape = (len(batch), heads, segments)
         parts = [torch.full(s, float("nan")) for s in ((*shape, 1 << (dim - 1).bit_length()), shape, shape)]
         _vllm_kernel.attention(tables, query, keys, values, out, torch.tensor([0, *counts]).cumsum(0).int(),
                                torch.tensor(lengths, dtype=torch.int32), block_table, max(counts), dim ** -0.5, softcap,
-                               sliding, parts if segments > 1 else None)
+                               sliding, parts)
         error = (out.double() - torch.cat(wanted)).abs().max().item()
         assert error < allowed, (dtype, neox, heads, dim, sliding, segments, error)
         print(f"kernel, {dtype}, {heads} heads over {kv}, {dim} elements, {segments} segments: largest {error:.2g}")
