@@ -155,7 +155,8 @@ def tokens(tiny, text, out):
     """The first 16383 of a text."""
     from tokenizers import Tokenizer
 
-    ids = Tokenizer.from_file(f"{tiny}/tokenizer.json").encode(pathlib.Path(text).read_text()).ids[:16383]
+    ids = Tokenizer.from_file(f"{tiny}/tokenizer.json").encode(pathlib.Path(text).read_text()).ids
+    ids = [0, *ids][:16383]
     assert len(ids) == 16383, f"{text} has {len(ids)} tokens only"
     pathlib.Path(out).write_text(json.dumps({"tokens": ids}))
 
