@@ -9,7 +9,8 @@ config.json says
 
 rotates by theta / factors, times attention_factor, whether its pairs are halves or interleaved and
 however few elements of a head it rotates. `mrrope export --to hf-mrrope` writes it. With "rungs" in place
-of "factors" every request has a plan of its own (_vllm_rungs.py). Other rope types go to vLLM unchanged.
+of "factors" every request has a plan of its own (_vllm_rungs.py), with "near_part" one for far keys (_vllm_far.py).
+Other rope types go to vLLM unchanged.
 """
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ import os
 import sys
 from typing import Any
 
-from . import _vllm_rungs
+from . import _vllm_far, _vllm_rungs
 
 ROPE_TYPE = "mrrope"
 VERSIONS = ("0.26.0",)  # of vLLM, those that were tried
@@ -74,6 +75,7 @@ def register() -> None:
 
     log = init_logger("vllm.mrrope").info  # vLLM shows its own loggers only
     _vllm_rungs.hook_admission(check_version, log)
+    _vllm_far.register_backend()
 
     class PlanRotaryEmbedding(layers.RotaryEmbedding):  # type: ignore[misc]
         def __init__(self, *args: Any, factors: tuple[float, ...], temperature: float):

@@ -24,6 +24,8 @@ import re
 import sys
 from typing import Any, Callable, NamedTuple
 
+from . import _vllm_far
+
 # In a model file: it rotates without calling the rotary class, and so past the rows.
 READS_TABLES = re.compile(r"rotary_emb\.(cos_sin_cache|forward_)")
 ARGUMENT = "mrrope_rung"  # in SamplingParams.extra_args, and vllm_xargs of a request
@@ -42,6 +44,7 @@ class Ladder(NamedTuple):
     rungs: tuple[Rung, ...]
     first: tuple[int, ...]  # row of the cache where each rung begins
     digest: str             # of all numbers: what caches that outlive a server tell plans apart by
+    near: Any = None        # _vllm_far.Near: the rungs are those of far keys
 
 
 def refuse(why: str, instead: str) -> None:
@@ -81,8 +84,9 @@ def read_ladder(parameters: dict[str, Any]) -> Ladder:
     if not is_number(base):
         refuse(f"rope_theta is {base!r}", again)
     first = itertools.accumulate((rung.length for rung in rungs[:-1]), initial=0)
-    digest = hashlib.sha256(json.dumps([base, rungs]).encode()).hexdigest()[:16]
-    return Ladder(float(base), tuple(rungs), tuple(first), digest)
+    near = _vllm_far.read_near(parameters, tuple(rungs))
+    digest = hashlib.sha256(json.dumps([base, rungs, *(near or ())]).encode()).hexdigest()[:16]
+    return Ladder(float(base), tuple(rungs), tuple(first), digest, near)
 
 
 def find_ladders(rope_parameters: Any) -> list[dict[str, Any]]:
@@ -94,7 +98,7 @@ def find_ladders(rope_parameters: Any) -> list[dict[str, Any]]:
 
 def own_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     """What vLLM would rotate the unmodified model by."""
-    ours = ("rope_type", "rungs", "original", "original_max_position_embeddings")
+    ours = ("rope_type", "rungs", "near_part", "original", "original_max_position_embeddings")
     own = {k: v for k, v in parameters.items() if k not in ours} | (parameters.get("original") or {})
     own["rope_type"] = own.pop("type", None) or own.get("rope_type") or "default"
     return own
@@ -191,6 +195,7 @@ def checked_ladder(config: Any, parameters: dict[str, Any]) -> Ladder:
     last = ladder.rungs[-1].length
     model, parallel = config.model_config, config.parallel_config
     images = getattr(model, "multimodal_config", None)
+    backend = _vllm_far.wrong_backend(config) if ladder.near else ""
     for wrong, why, instead in (
             (model.max_model_len > last, f"--max-model-len {model.max_model_len} is beyond the last rung",
              f"use --max-model-len {last}"),
@@ -208,6 +213,7 @@ def checked_ladder(config: Any, parameters: dict[str, Any]) -> Ladder:
             ("mrope_section" in parameters and images is not None and not images.language_model_only,
              "images have positions of three dimensions (mrope_section), and a rung has rows for one",
              "add --language-model-only"),
+            (backend, backend, "add --attention-backend CUSTOM"),
             (missing, f"this vLLM has no {', '.join(missing)}", "use vLLM 0.26.0")):
         if wrong:
             refuse(why, instead)
@@ -251,8 +257,10 @@ def hook_admission(check_version: Callable[[], None], log: Callable[..., None]) 
         check_version()
         ladder = self.mrrope_ladder = checked_ladder(vllm_config, found[0])
         lengths = ", ".join(str(rung.length) for rung in ladder.rungs)
-        log("mrrope: %d rungs, up to %s tokens; rung 0 is the unmodified model. A request runs on the smallest "
-            "that covers prompt + max_tokens (plan %s)", len(ladder.rungs), lengths, ladder.digest)
+        near = ladder.near
+        far = f", the last {near.length} tokens near, far keys at scales up to {near.scales[-1]:.4g}" if near else ""
+        log("mrrope: %d rungs, up to %s tokens%s; rung 0 is the unmodified model. A request runs on the smallest "
+            "that covers prompt + max_tokens (plan %s)", len(ladder.rungs), lengths, far, ladder.digest)
 
     def process(original: Any, self: Any, *args: Any, **more: Any) -> Any:
         request = original(self, *args, **more)
@@ -281,6 +289,8 @@ def hook_runner(v2: bool) -> None:
             names = self.input_batch.req_ids[:self.input_batch.num_reqs]
             rungs = [rung_of(name, self.requests[name].sampling_params) for name in names]
             fill(rows, self.positions, ladder.first, rungs, counts)
+            if ladder.near:
+                _vllm_far.tables.fill(self.positions, rungs, counts)
         return result
 
     def v2_requests(original: Any, self: Any, scheduled: Any) -> None:
@@ -295,7 +305,10 @@ def hook_runner(v2: bool) -> None:
         batch = original(self, *args, **more)
         if ladder := ladder_of(self):
             rungs = [self.mrrope_rungs[name] for name in batch.req_ids]
-            fill(rows, self.input_buffers.positions, ladder.first, rungs, batch.num_scheduled_tokens)
+            now = self.input_buffers.positions
+            fill(rows, now, ladder.first, rungs, batch.num_scheduled_tokens)
+            if ladder.near:
+                _vllm_far.tables.fill(now, rungs, batch.num_scheduled_tokens)
         return batch
 
     if v2:
@@ -315,7 +328,8 @@ def make_rotary(layers: Any, original: Callable[..., Any], table: Callable[..., 
     config = get_current_vllm_config()
     hook_runner(config.use_v2_model_runner)
     ladder = checked_ladder(config, parameters)
-    if READS_TABLES.search(inspect.getsource(sys.modules[caller])):
+    source = inspect.getsource(sys.modules[caller])
+    if READS_TABLES.search(source):
         refuse(f"{caller} rotates without vLLM's rotary class, so that a request cannot have a rung",
                "export a static plan, --method pro")
     own = original(head_size, ladder.rungs[0].length, is_neox_style, own_parameters(parameters), dtype)
@@ -336,15 +350,22 @@ def make_rotary(layers: Any, original: Callable[..., Any], table: Callable[..., 
     if rows.shape[0] < tokens:
         refuse("another model with rungs and smaller batches runs in this process", "use two processes")
 
+    far = _vllm_far.make_tables(ladder, source, is_neox_style, config) if ladder.near else None
+
     class RungRotaryEmbedding(plain):  # type: ignore[misc, valid-type]
         def __init__(self) -> None:
             super().__init__(head_size, own.rotary_dim, cache.shape[0], ladder.base, is_neox_style, cache.dtype)
             self.register_buffer("rows", rows, persistent=False)
+            self.register_buffer("query_rows", far.rows if far else None, persistent=False)
 
         def _compute_cos_sin_cache(self) -> Any:
             return cache
 
         def forward(self, positions: Any, query: Any, key: Any = None) -> Any:
-            return self._forward_method(self.rows[:positions.shape[-1]], query, key)
+            tokens = positions.shape[-1]
+            if self.query_rows is None:
+                return self._forward_method(self.rows[:tokens], query, key)
+            query = self._forward_method(self.query_rows[:tokens], query)[0]
+            return query, key if key is None else self._forward_method(self.rows[:tokens], key)[0]
 
     return RungRotaryEmbedding()

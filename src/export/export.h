@@ -126,6 +126,7 @@ struct HfOptions {
   // Dialect mrrope alone: a plan for each length, of which vLLM gives every request one. Empty: the
   // plan.
   std::vector<Rung> rungs = {};
+  std::optional<NearPart> near = {};  // of a far ladder with one factor for all pairs
 };
 
 // The plan's divisors of the bare theta, and its temperature, both including what the model was

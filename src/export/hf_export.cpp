@@ -305,19 +305,25 @@ ordered_json native_parameters(const Plan& plan) {
 // As python/mrrope/_vllm_rungs.py reads it. `before`: how the unmodified model rotates, if it says
 // so.
 static ordered_json ladder_parameters(const Plan& plan, const std::vector<Rung>& rungs,
+                                      const std::optional<NearPart>& near,
                                       const ordered_json& before) {
   ordered_json out = {{"rope_type", "mrrope"},
                       {"rope_theta", plan.geometry().base},
                       {"original_max_position_embeddings", plan.geometry().train_length},
                       {"rungs", ordered_json::array()}};
   if (before.is_object() && !before.empty()) out["original"] = before;
+  if (near) out["near_part"] = {{"length", near->length}, {"step", near->step}};
   for (const Rung& rung : rungs) {
-    // The sharpness of queries is shared with keys: a table rotates both.
-    const double temperature = total_attention_scale(rung.plan) * std::sqrt(rung.sharpness);
+    // The sharpness of queries is shared with keys where one table rotates both.
+    const double temperature =
+        total_attention_scale(rung.plan) * (near ? 1 : std::sqrt(rung.sharpness));
     out["rungs"].push_back({{"rung", out["rungs"].size()},
                             {"length", rung.length},
                             {"attention_factor", temperature},
                             {"factors", total_factors(rung.plan)}});
+    if (!near) continue;
+    out["rungs"].back()["scale"] = rung.plan.factor().front();
+    out["rungs"].back()["sharpness"] = rung.sharpness;
   }
   return out;
 }
@@ -339,7 +345,7 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
   if (options.native) {
     rope = native_parameters(plan);
   } else if (!options.rungs.empty()) {
-    rope = ladder_parameters(plan, options.rungs, model_keys);
+    rope = ladder_parameters(plan, options.rungs, options.near, model_keys);
   } else if (options.dialect == Dialect::mrrope) {
     // As python/mrrope/_vllm.py reads it.
     rope = {{"rope_type", "mrrope"},

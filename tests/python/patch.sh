@@ -15,6 +15,7 @@ export HF_HUB_OFFLINE=1 PATH=$build/bin:$PATH MRROPE_PYTHON=$python
 "$python" "$here/bad_input_test.py"
 "$python" "$here/plugin_test.py"
 "$python" "$here/vllm_rungs_test.py"
+"$python" "$here/vllm_far_test.py"
 "$python" "$source/tests/docs/engine_code.py" "$build/bin/mrrope" cc "$source" | grep "the same in PyTorch"
 "$python" "$here/patch_test.py" "$build/bin/score_tokens" "$source/models/mrrope-tiny.gguf" \
   "$source/tests/golden/tiny_logprobs.json" "$work"

@@ -47,6 +47,7 @@ struct Job {
   Plan plan;
   std::int64_t length = 0;
   std::vector<Rung> rungs = {};  // --to hf-mrrope with a ladder
+  std::optional<NearPart> near = {};
 };
 
 // vLLM with the plugin of the wheel gives every request a rung for as long as it lives.
@@ -61,9 +62,12 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
            cat(candidate.name, " is in the file already: the vendor's two lists of factors"),
            "leave the file as it is: mrrope takes the list by the length of the text, llama.cpp by "
            "that of its context (-c)");
-  throw_if(ladder.near().has_value(), ErrorKind::unsupported,
+  const bool for_plugin =
+      takes_rungs(flags) && ladder.has_single_factor() && last.plan.attention_scale() == 1;
+  throw_if(ladder.near() && !for_plugin, ErrorKind::unsupported,
            cat(candidate.name, " rotates near and far keys differently, which no file can express"),
-           "export a static plan, e.g. --method pro; mrrope serve runs this one");
+           "export a static plan, e.g. --method pro; mrrope serve runs this one, and vLLM far:pi "
+           "without attn_coef, --to hf-mrrope");
   if (ladder.elastic() && !flags.approximate && !takes_rungs(flags)) {
     const Extension& e = last.plan.extension();
     refuse(cat(candidate.name, " moves through ", ladder.rungs().size(),
@@ -74,6 +78,19 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
                " tokens; or give --to hf-mrrope, whose plugin gives each request of vLLM a rung"));
   }
   return last.plan;
+}
+
+// Of rungs that differ in their border alone, the last: a request keeps its scale, and each of its
+// queries has the border of its own position.
+std::vector<Rung> rungs_of_requests(const Ladder& ladder) {
+  std::vector<Rung> out;
+  for (const Rung& rung : ladder.rungs()) {
+    const bool same = ladder.near() && out.size() > 1 && out.back().plan.same_numbers(rung.plan) &&
+                      out.back().sharpness == rung.sharpness;
+    if (same) out.pop_back();
+    out.push_back(rung);
+  }
+  return out;
 }
 
 Job resolve_job(ExportFlags& flags) {
@@ -118,7 +135,7 @@ Job resolve_job(ExportFlags& flags) {
   }
   const Ladder& ladder = candidates.front().ladder;
   if (!ladder.elastic() || !takes_rungs(flags)) return {std::move(model), plan, length};
-  return {std::move(model), plan, length, ladder.rungs()};
+  return {std::move(model), plan, length, rungs_of_requests(ladder), ladder.near()};
 }
 
 // The flags that produce this plan.
@@ -295,8 +312,8 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   const bool for_plugin = flags.to == "hf-mrrope";
   using exporting::Dialect;
   const Dialect form = for_plugin ? Dialect::mrrope : dialect == "v4" ? Dialect::v4 : Dialect::v5;
-  const exporting::HfOptions options{flags.out,  job.length,  form,     flags.native,
-                                     flags.copy, flags.force, job.rungs};
+  const exporting::HfOptions options{flags.out,  job.length,  form,      flags.native,
+                                     flags.copy, flags.force, job.rungs, job.near};
   refuse_if(for_plugin && flags.native, "--native names a method, and --to hf-mrrope lists factors",
             "remove one of them");
   proof::HuggingFaceProof proof;

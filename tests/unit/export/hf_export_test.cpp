@@ -104,6 +104,27 @@ TEST(HfExport, WritesForThePlugin) {
   EXPECT_EQ(back.geometry.train_length, 4096);
 }
 
+// python/mrrope/_vllm_far.py reads these.
+TEST(HfExport, WritesANearPartForThePlugin) {
+  const Folder f(llama_config());
+  HfOptions options = f.options();
+  options.dialect = Dialect::mrrope;
+  const Ladder ladder = make_ladder(f.model.geometry, {.name = "pi", .growth = Growth::far}, 16384);
+  options.rungs = {ladder.rungs().front(), ladder.rungs().back()};
+  options.near = ladder.near();
+  const ordered_json rope = f.exported(ladder.rungs().back().plan, options)["rope_parameters"];
+  EXPECT_EQ(rope["near_part"]["length"], ladder.near()->length);
+  EXPECT_EQ(rope["near_part"]["step"], ladder.near()->step);
+  ASSERT_EQ(rope["rungs"].size(), 2u);
+  const Rung& last = ladder.rungs().back();
+  EXPECT_EQ(rope["rungs"][0]["scale"], 1.0);
+  EXPECT_EQ(rope["rungs"][0]["sharpness"], 1.0);
+  EXPECT_EQ(rope["rungs"][1]["scale"], last.plan.factor().front());
+  EXPECT_EQ(rope["rungs"][1]["sharpness"], last.sharpness);
+  EXPECT_GT(last.sharpness, 1);
+  EXPECT_EQ(rope["rungs"][1]["attention_factor"], 1.0) << "queries alone are sharpened";
+}
+
 // python/mrrope/_vllm_rungs.py reads these.
 TEST(HfExport, WritesALadderForThePlugin) {
   ordered_json given = llama_config();

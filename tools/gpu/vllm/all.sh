@@ -4,7 +4,6 @@
 #   BUNDLE=... WORK=... MRROPE=.../bin/mrrope PYTHON=.../python all.sh
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
-serve=$scripts/serve.sh models=$kit/models
 float32=(--dtype float32 --attention-backend TRITON_ATTN)
 export TRITON_F32_DEFAULT=ieee # not TF32, so that the comparison is sharp
 

@@ -5,10 +5,13 @@
 Needs vLLM 0.26.0 and mrrope in one environment. Prints one line for each check; exit code 1 at the first that
 fails. Checked: rung 0 is vLLM's table bit for bit and the others have the angles of float64, for every kind
 of table that vLLM makes; rotation of a mixed batch, in eager mode and compiled with a length that is not known;
-admission through InputProcessor and the hashes of vLLM's prefix cache; rows through both runners; refusals.
+admission through InputProcessor and the hashes of vLLM's prefix cache; rows through both runners; near and far keys
+from the rotary class through vLLM's cache and the backend, if Triton is installed (TRITON_INTERPRET=1 without a GPU);
+refusals.
 """
 import dataclasses
 import inspect
+import os
 import sys
 import types
 
@@ -245,6 +248,65 @@ def check_runners():
     print("rows of runner V2: ok")
 
 
+def check_far():
+    """Texts read in chunks: the rotary class, vLLM's cache and the backend's attention against far.py in float64."""
+    import far
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum
+    from mrrope import _vllm_far
+    asked = ladder(16, near_part={"length": 48, "step": 32})
+    custom, space = AttentionBackendEnum.CUSTOM, types.SimpleNamespace
+    for rung in asked["rungs"]:
+        scale = (rung["length"] - 48) // 32 * 32 / 140 if rung["rung"] else 1.0
+        rung.update(scale=scale, sharpness=1 + 0.1 * rung["rung"], attention_factor=1.0, factors=[scale] * 16)
+    given = config(asked, attention_config=space(backend=custom, backend_per_kind={}))
+    given.scheduler_config.max_num_seqs = 8
+    refused("add --attention-backend CUSTOM", get_rope, asked, 32, 1024, given=config(asked))
+    rotary = get_rope(asked, 32, LENGTHS[-1], given=given, dtype=torch.float32, is_neox_style=True)
+    rotary._forward_method = rotary.forward_native
+    backend = custom.get_class()
+    module, shape = sys.modules[backend.__module__], (4, 32, 32 ** -0.5, 2, None)
+    real, module.get_current_vllm_config = module.get_current_vllm_config, lambda: given
+    impl, text = backend.get_impl_cls(), given.model_config.hf_text_config
+    text.rope_parameters = {"full_attention": asked, "sliding_attention": {}}
+    assert not impl(*shape, 64, "auto").turned and impl(*shape, None, "auto").turned
+    text.rope_parameters = ladder(16)
+    refused("has no near part", impl, *shape, None, "auto")
+    text.rope_parameters = asked
+    assert impl(*shape, 64, "auto").turned
+    impl = impl(*shape, None, "auto")
+    module.get_current_vllm_config = real
+    torch.manual_seed(3)
+    rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 270, 480, 699)
+    texts = [[torch.randn(n, h, 32) for h in (4, 2, 2)] for n in lengths]
+    cache = torch.zeros(backend.get_kv_cache_shape(150, 16, 2, 32))
+    keys, values = cache.transpose(1, 2).split(32, dim=-1)
+    table, outputs = torch.randperm(150)[:132].view(3, 44).int(), [[], [], []]
+    for begin, end in zip(chunks, (*chunks[1:], 700)):  # the last has one token
+        busy = [r for r in range(3) if begin < lengths[r]]
+        parts = [slice(begin, min(end, lengths[r])) for r in busy]
+        positions = torch.cat([torch.arange(700)[part] for part in parts])
+        chosen = [rungs[r] for r in busy], [part.stop - begin for part in parts]
+        _vllm_rungs.fill(_vllm_rungs.rows, positions, (0, 256, 768), *chosen)
+        _vllm_far.tables.fill(positions, *chosen)
+        q, k, v = (torch.cat([texts[r][x][part] for r, part in zip(busy, parts)]) for x in range(3))
+        q, k = rotary(positions, q.flatten(1), k.flatten(1))
+        owner = torch.tensor(busy).repeat_interleave(torch.tensor(chosen[1]))
+        slots = table[owner, positions // 16], positions % 16
+        keys[slots], values[slots] = k.view(-1, 2, 32), v
+        m = space(num_actual_tokens=len(positions), max_query_len=max(chosen[1]), block_table=table[busy],
+                  query_start_loc=torch.tensor([0, *chosen[1]]).cumsum(0).int(), seq_threshold_3D=8,
+                  seq_lens=torch.tensor([part.stop for part in parts]).int(),
+                  softmax_segm_output=torch.zeros(8, 4, 16, 32), softmax_segm_max=torch.zeros(8, 4, 16),
+                  softmax_segm_expsum=torch.zeros(8, 4, 16))
+        out = impl.forward(None, q.view(-1, 4, 32), None, None, cache, m, torch.zeros(len(positions), 4 * 32))
+        for r, made in zip(busy, out.view(-1, 4, 32).split(chosen[1])):
+            outputs[r].append(made)
+    wanted = [far.attention(*(x.double() for x in texts[r]), asked, rungs[r]) for r in range(3)]
+    worst = max((torch.cat(made) - one).abs().max().item() for made, one in zip(outputs, wanted))
+    assert worst < 1e-4, worst
+    print(f"near and far keys, read in chunks: largest {worst:.2g}: ok")
+
+
 def check_refusals():
     good = ladder(32)
     small = ladder(16)  # none of this size was made before
@@ -276,6 +338,10 @@ def main():
         check_admission()
         check_wrapped()
         check_refusals()
+        if torch.cuda.is_available() or os.environ.get("TRITON_INTERPRET") == "1":
+            check_far()
+        else:
+            print("near and far keys: NOT checked; set TRITON_INTERPRET=1")
         check_runners()
 
 

@@ -15,7 +15,7 @@ def plugin(wheels):
     info = "mrrope-0.dist-info"
     with zipfile.ZipFile(pathlib.Path(wheels) / "mrrope-0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("mrrope/__init__.py", "")
-        for name in ("_vllm.py", "_vllm_rungs.py"):
+        for name in ("_vllm.py", "_vllm_rungs.py", "_vllm_far.py", "_vllm_kernel.py", "_vllm_backend.py"):
             wheel.write(ROOT / "python/mrrope" / name, f"mrrope/{name}")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: mrrope\nVersion: 0\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
@@ -128,10 +128,37 @@ def broken(folder, out, how):
             rope["rungs"][2]["length"] = rope["rungs"][1]["length"]
         elif how == "factors":
             rope["rungs"][1]["factors"][0] = -1.0
+        elif how == "near":
+            rope["near_part"]["length"] = rope["original_max_position_embeddings"]
         else:
             rope["rope_theta"] *= 50
             rope["original"] = {"rope_type": "default", "rope_theta": rope["rope_theta"] / 50}
     linked(folder, out, change)
+
+
+def shape(folder, tiny):
+    """Qwen2.5-Coder-1.5B without its weights, for speeds with --load-format dummy. Its tokens are Tiny's."""
+    folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps({
+        "architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_size": 1536, "intermediate_size": 8960,
+        "num_hidden_layers": 28, "num_attention_heads": 12, "num_key_value_heads": 2, "hidden_act": "silu",
+        "max_position_embeddings": 32768, "rms_norm_eps": 1e-6, "rope_theta": 1000000.0, "use_sliding_window": False,
+        "tie_word_embeddings": True, "vocab_size": 151936, "bos_token_id": 0, "eos_token_id": 1,
+        "torch_dtype": "bfloat16"}))
+    (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(pathlib.Path(tiny) / name, folder)
+
+
+def tokens(tiny, text, out):
+    """The first 16383 of a text."""
+    from tokenizers import Tokenizer
+
+    ids = Tokenizer.from_file(f"{tiny}/tokenizer.json").encode(pathlib.Path(text).read_text()).ids
+    ids = [0, *ids][:16383]
+    assert len(ids) == 16383, f"{text} has {len(ids)} tokens only"
+    pathlib.Path(out).write_text(json.dumps({"tokens": ids}))
 
 
 def rung_reference(scored, rung, length):
@@ -142,4 +169,4 @@ def rung_reference(scored, rung, length):
 
 if __name__ == "__main__":
     {"plugin": plugin, "plain": plain, "broken": broken, "rung-reference": rung_reference, "glm": glm,
-     "score-glm": score_glm, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])
+     "score-glm": score_glm, "shape": shape, "tokens": tokens, "tiny": tiny}[sys.argv[1]](*sys.argv[2:])

@@ -4,8 +4,10 @@
 
   rungs.py scores NAME URL REFS WORST RMS   texts of all lengths at once, in any order, against mrrope's engine
   rungs.py cached NAME URL OTHER_NAME OTHER REFS WORST RMS   64 generated tokens, with a prefix cache and without
-  rungs.py load NAME URL REFS WORST         1,000 mixed requests, a tenth cancelled; every answer's plan is checked
-  rungs.py speed NAME URL PLAIN_NAME PLAIN  tokens per second beside the unmodified model, longest 128K
+  rungs.py load NAME URL REFS WORST [SHORT] 1,000 mixed requests, a tenth cancelled; every answer's plan is checked.
+                                            SHORT: tokens of the shortest text, 16
+  rungs.py speed NAME URL PLAIN_NAME PLAIN PREFILL DECODE   tokens per second beside the unmodified model, longest
+                                            128K, and the shares of its speed that are demanded
 
 REFS: a folder with rung-0.json, rung-1.json, ... of score_tokens under the static plan of each rung,
 {"tokens": [...], "scores": [...], "length": tokens of the rung}. WORST, RMS: differences allowed, in nats. Exit code 1
@@ -108,17 +110,25 @@ def cancel(url, body):
     line.close()
 
 
-def run_load(name, url, refs, worst):
-    refs, chance = references(refs), random.Random(2)
+def load_jobs(refs, short):
+    """(number, rung, tokens of the prompt, what the request says) of each."""
+    chance = random.Random(2)
     jobs = []
     for i in range(1000):
         rung = chance.choice(list(refs))
         if i % 2:  # a short text that names its rung
-            jobs.append((i, rung, chance.randrange(16, 400), {"vllm_xargs": {"mrrope_rung": rung}}))
+            tokens = min(chance.randrange(short, short + 384), refs[rung]["length"] - 1)
+            jobs.append((i, rung, tokens, {"vllm_xargs": {"mrrope_rung": rung}}))
         else:      # a text that max_tokens puts there; one in sixteen is as long as the rung
             longest = refs[rung]["length"] - 1
-            tokens = longest if i % 16 == 0 else chance.randrange(16, 400)
+            tokens = longest if i % 16 == 0 else min(chance.randrange(short, short + 384), longest)
             jobs.append((i, rung, tokens, {"max_tokens": longest - tokens + 1, "stop_token_ids": list(range(8192))}))
+    return jobs
+
+
+def run_load(name, url, refs, worst, short=16):
+    refs = references(refs)
+    jobs = load_jobs(refs, int(short))
 
     def one(job):
         i, rung, tokens, more = job
@@ -141,25 +151,30 @@ def run_load(name, url, refs, worst):
     return not failed and not far
 
 
-def run_speed(name, url, plain_name, plain):
-    lengths = [512] * 12 + [4096] * 10 + [16384] * 6 + [32768] * 3 + [131072 - 129]
-    totals = {url: [], plain: []}
+def run_speed(name, url, plain_name, plain, prefill, decode):
+    """Prompts are read first, and then sent again for 256 tokens more, when the prefix cache has them. No rung ends
+    between a length and 257 tokens behind it."""
+    lengths = [512] * 12 + [3600] * 10 + [16384] * 6 + [32768] * 3 + [131072 - 257]
+    totals = {url: ([], []), plain: ([], [])}
     for turn in range(4):  # the first warms up
         for at, model in ((url, name), (plain, plain_name)):
-            chance = random.Random(turn)  # new texts in every turn: nothing is in the prefix cache
+            chance = random.Random(turn)  # new texts in every turn
             jobs = [[chance.randrange(10, 8000) for _ in range(length)] for length in lengths]
             chance.shuffle(jobs)
-            started = time.time()
-            with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
-                list(pool.map(lambda tokens: post(at + "/v1/completions", {
-                    "model": model, "prompt": tokens, "max_tokens": 128, "ignore_eos": True}, 600), jobs))
-            if turn:
-                totals[at].append(sum(lengths) + 128 * len(lengths))
-                totals[at][-1] /= time.time() - started
-    mine, theirs = (sorted(totals[at])[1] for at in (url, plain))
-    print(f"{name}: {mine:.0f} tokens/s, plain {theirs:.0f}: {mine / theirs:.3f} "
-          f"(turns {[round(x) for x in totals[url]]}, {[round(x) for x in totals[plain]]})")
-    return mine >= 0.98 * theirs
+            for most, work, speeds in ((1, sum(lengths), totals[at][0]), (257, 256 * len(jobs), totals[at][1])):
+                started = time.time()
+                with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
+                    list(pool.map(lambda tokens: post(at + "/v1/completions", {
+                        "model": model, "prompt": tokens, "max_tokens": most, "ignore_eos": True}, 600), jobs))
+                if turn:
+                    speeds.append(work / (time.time() - started))
+    good = True
+    for what, least, mine, theirs in zip(("prefill", "decode"), (prefill, decode), totals[url], totals[plain]):
+        share = sorted(mine)[1] / sorted(theirs)[1]
+        good &= share >= float(least)
+        print(f"{name} {what}: {sorted(mine)[1]:.0f} tokens/s, plain {sorted(theirs)[1]:.0f}: {share:.3f} of {least} "
+              f"(turns {[round(x) for x in mine]}, {[round(x) for x in theirs]})")
+    return good
 
 
 if __name__ == "__main__":

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Near and far keys for vLLM, as far as they need no vLLM: ladders, borders, rows, and the kernel. Needs torch.
+
+The kernel runs in Triton's interpreter (no bfloat16 there), if Triton is installed, against far.py in float64.
+tools/gpu/vllm/classes.py has the backend with vLLM's classes, and tools/gpu/vllm/far.py a server.
+"""
+import copy
+import math
+import os
+import pathlib
+import random
+import sys
+import types
+
+os.environ["TRITON_INTERPRET"] = "1"
+import torch
+
+import mrrope
+from mrrope import _vllm_far, _vllm_rungs
+from mrrope._vllm_far import border_of, shifts
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools/gpu/vllm"))
+import far
+import rungs
+
+WINDOW, NEAR, STEP = 96, 20, 12
+
+
+def ladder_config(pairs=16, window=WINDOW, near=NEAR, step=STEP, trained=1.0, lengths=(96, 200, 500)):
+    """As mrrope export writes it, from the library's ladder."""
+    rungs = []
+    for i, length in enumerate(lengths):
+        last = step * ((length - near) // step)
+        scale = last / math.floor((window - near - step) / 1.25) if i else 1.0
+        sharp = (math.log(length) / math.log(window)) ** 0.5 if i else 1.0
+        rungs.append({"rung": i, "length": length, "scale": scale, "sharpness": sharp, "attention_factor": 1.0,
+                      "factors": [scale * trained ** p for p in range(pairs)]})
+    return {"rope_type": "mrrope", "rope_theta": 10000.0, "original_max_position_embeddings": window,
+            "near_part": {"length": near, "step": step}, "rungs": rungs}
+
+
+def refused(part, call, *args):
+    try:
+        call(*args)
+    except ValueError as error:
+        assert part in str(error), (part, str(error))
+    else:
+        raise AssertionError(f"not refused: {part}")
+
+
+def check_ladder():
+    good = ladder_config(trained=1.05)
+    ladder = _vllm_rungs.read_ladder(good)
+    assert (ladder.near.length, ladder.near.step, ladder.near.scales[0]) == (NEAR, STEP, 1.0)
+    plain = {k: v for k, v in good.items() if k != "near_part"}
+    assert _vllm_rungs.read_ladder(plain).near is None
+    own = _vllm_rungs.own_parameters(good)
+    assert own == {"rope_type": "default", "rope_theta": 10000.0}
+
+    def changed(edit):
+        config = copy.deepcopy(good)
+        edit(config)
+        return config
+
+    digests = {ladder.digest, _vllm_rungs.read_ladder(plain).digest}
+    for edit in (lambda c: c["near_part"].update(length=NEAR + 1), lambda c: c["near_part"].update(step=STEP + 1),
+                 lambda c: c["rungs"][1].update(sharpness=1.5)):
+        digests.add(_vllm_rungs.read_ladder(changed(edit)).digest)
+    assert len(digests) == 5, "two plans share their caches"
+    for part, edit in (("part of 0", lambda c: c["near_part"].update(length=0)),
+                       ("part of None", lambda c: c.update(near_part=5)),
+                       ("part of True", lambda c: c["near_part"].update(length=True)),
+                       ("part of 84", lambda c: c["near_part"].update(length=84)),
+                       ("steps of '12'", lambda c: c["near_part"].update(step="12")),
+                       ("scale None", lambda c: c["rungs"][1].pop("scale")),
+                       ("scale 0.5", lambda c: c["rungs"][1].update(scale=0.5)),
+                       ("sharpness nan", lambda c: c["rungs"][2].update(sharpness=float("nan"))),
+                       ("not those of rung 0", lambda c: c["rungs"][1].update(scale=1.01)),
+                       ("not those of rung 0", lambda c: c["rungs"][1]["factors"].__setitem__(3, 2.0)),
+                       ("not those of rung 0", lambda c: c["rungs"][2].update(attention_factor=1.1)),
+                       ("unmodified", lambda c: c["rungs"][0].update(sharpness=1.1))):
+        refused(part, _vllm_rungs.read_ladder, changed(edit))
+    low = copy.deepcopy(good)
+    low["rungs"][2].update(scale=2.0, factors=[2.0 * f for f in good["rungs"][0]["factors"]])
+    refused("beyond the window", _vllm_rungs.read_ladder, low)
+
+    def config(backend, **more):
+        named = types.SimpleNamespace(name=backend) if backend else None
+        return types.SimpleNamespace(attention_config=types.SimpleNamespace(backend=named, **more))
+
+    assert "was told none" in _vllm_far.wrong_backend(config(None))
+    assert "was told FLASH_ATTN" in _vllm_far.wrong_backend(config("FLASH_ATTN"))
+    assert _vllm_far.wrong_backend(config("CUSTOM", backend_per_kind={"full_attention": 1}))
+    for source, wrong in (("        q, k = self.rotary_emb(positions, q, k)\n        x = self.attn(q, k, v)\n", False),
+                          ("    if self.use_rope:\n        q, k = self.rotary_emb(positions, q, k)\n", True),
+                          ("    q = self.q_norm(q)\n    q, k = self.rotary_emb(positions, q, k)\n", False),
+                          ("    q, k = self.rotary_emb(positions, q, k)\n    k = self.k_norm(k)\n", True)):
+        assert bool(_vllm_far.UNTURNABLE.search(source)) == wrong, source
+
+
+def check_places():
+    """Borders and shifts are the library's, at every length of a ladder with one rung beyond the window."""
+    made = mrrope.ladder(mrrope.Geometry(32, 10000, 1024), "far:pi", ctx=8192, rung_step=8)
+    assert len({rung.plan.scale for rung in made.rungs}) == 2
+    near = _vllm_far.Near(made.near["length"], made.near["step"], (1.0, made.rungs[-1].plan.factor[0]), (1.0, 1.0))
+    table, borders = shifts(near, 8192)[1], set()
+    for n in range(1, 8193):
+        place, border = made.place_at(n), border_of(near, 1024, n - 1)
+        assert (border, table[border // near.step]) == (place.border, place.shift), n
+        borders.add(border)
+    assert len(borders) > 20 and max(borders) > 7000
+    # Rows of a mixed batch in any order.
+    ladder = _vllm_rungs.read_ladder(ladder_config())
+    tables = make_tables(ladder, True)
+    chance = random.Random(1)
+    for _ in range(20):
+        batch = [(r, chance.randrange(ladder.rungs[r].length - c + 1), c)
+                 for r, c in ((chance.randrange(3), chance.choice((1, 7, 60))) for _ in range(6))]
+        positions = torch.cat([torch.arange(s, s + c) for _, s, c in batch] + [torch.full((50,), 10 ** 6)])
+        tables.fill(positions, [r for r, _, _ in batch], [c for _, _, c in batch])
+        wanted = [p - shifts(ladder.near, 500)[r][border_of(ladder.near, WINDOW, p) // STEP]
+                  for r, s, c in batch for p in range(s, s + c)]
+        assert tables.rows[:len(wanted)].tolist() == wanted and max(wanted) < WINDOW
+        assert tables.rung[:6].tolist() == [r for r, _, _ in batch]
+
+
+def make_tables(ladder, neox):
+    return _vllm_far.Tables(ladder, ladder.near, neox, 16, 1024, "cpu")
+
+
+def check_load():
+    """Requests of tools/gpu/vllm/rungs.py: each is put on its rung, beyond the window where plans differ."""
+    lengths = (1024, 4096, 8192)
+    for short in (16, 1100):
+        jobs = rungs.load_jobs({r: {"length": n} for r, n in enumerate(lengths)}, short)
+        assert len(jobs) == 1000 and {rung for _, rung, _, _ in jobs} == {0, 1, 2}
+        for _, rung, tokens, more in jobs:
+            whole = tokens + more.get("max_tokens", 1)
+            assert 0 < tokens < lengths[rung] and whole <= lengths[rung]
+            assert "max_tokens" not in more or next(r for r, n in enumerate(lengths) if whole <= n) == rung
+        assert any(rung and tokens > 1024 for i, rung, tokens, _ in jobs if i % 16) == (short > 1000)
+
+
+def check_kernel():
+    """A batch of requests of all rungs, first and later chunks and single tokens, over scattered pages."""
+    from mrrope import _vllm_kernel
+
+    torch.manual_seed(1)
+    for dtype, neox, heads, kv, dim, pairs, sliding, softcap, segments, allowed in (
+            (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 8, 2e-5), (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 2, 2e-5),
+            (torch.float32, True, 4, 4, 32, 16, 30, 0.0, 1, 2e-5), (torch.float32, True, 3, 1, 64, 24, 0, 5.0, 4, 2e-5),
+            (torch.float32, True, 8, 1, 32, 16, 0, 0.0, 16, 2e-5), (torch.half, True, 4, 2, 32, 16, 0, 0.0, 4, 4e-3)):
+        config = ladder_config(pairs, trained=1.02)
+        ladder = _vllm_rungs.read_ladder(config)
+        tables = make_tables(ladder, neox)
+        theta = ladder.base ** (-torch.arange(pairs).double() / pairs)
+        theta /= torch.tensor(ladder.rungs[0].factors, dtype=torch.float64)
+        halves = torch.arange(2 * pairs).view(2, pairs)  # as the definition has the elements of pairs
+        order = torch.cat(((halves if neox else halves.T).flatten(), torch.arange(2 * pairs, dim)))
+        # rung, tokens there, tokens of this pass
+        batch = [(2, 500, 70), (1, 96, 96), (0, 90, 33), (2, 130, 1), (1, 200, 1), (2, 300, 40)]
+        batch = [(r, n, 1) for r, n, _ in batch] if segments in (4, 16) else batch
+        rung_of, lengths, counts = map(list, zip(*batch))
+        tables.fill(torch.cat([torch.arange(n - c, n) for _, n, c in batch]), rung_of, counts)
+        pages, page, used = torch.randperm(200), 16, 0
+        keys, values = (torch.full((200, page, kv, dim), float("nan"), dtype=dtype) for _ in "kv")
+        block_table, queries, wanted = torch.zeros(len(batch), 40, dtype=torch.int32), [], []
+        for row, (rung, n, count) in enumerate(batch):
+            q, k, v = (torch.randn(m, h, dim, dtype=torch.float64) for m, h in ((count, heads), (n, kv), (n, kv)))
+            q *= 2
+            wanted.append(far.attention(q, k, v, config, rung, n - count, sliding, softcap))
+            need = -(-n // page)
+            block_table[row, :need] = pages[used:used + need]
+            slots = pages[used + torch.arange(n) // page], torch.arange(n) % page
+            used += need
+            seen = torch.arange(n).double() / ladder.near.scales[rung]
+            keys[slots] = far.rotate(k, seen, theta)[..., order].to(dtype)
+            values[slots] = v.to(dtype)
+            at = tables.rows[sum(map(len, queries)):][:count]
+            queries.append(far.rotate(q, at, theta)[..., order].to(dtype))
+        query = torch.cat(queries)
+        out = torch.full_like(query, float("nan"))
+        shape = (len(batch), heads, segments)
+        parts = [torch.full(s, float("nan")) for s in ((*shape, 1 << (dim - 1).bit_length()), shape, shape)]
+        _vllm_kernel.attention(tables, query, keys, values, out, torch.tensor([0, *counts]).cumsum(0).int(),
+                               torch.tensor(lengths, dtype=torch.int32), block_table, max(counts), dim ** -0.5, softcap,
+                               sliding, parts)
+        error = (out.double() - torch.cat(wanted)).abs().max().item()
+        assert error < allowed, (dtype, neox, heads, dim, sliding, segments, error)
+        print(f"kernel, {dtype}, {heads} heads over {kv}, {dim} elements, {segments} segments: largest {error:.2g}")
+    near, other = (far.attention(q, k, v, config, rung, 0) for rung in (0, 2))
+    assert (near - other).abs().max() < 1e-12, "inside the window"
+    near, other = (far.attention(q, k, v, config, rung, 260) for rung in (1, 2))
+    assert (near - other).abs().max() > 0.05, "this test could not fail"
+
+
+check_ladder()
+check_places()
+check_load()
+try:
+    import triton  # noqa: F401
+except ImportError:
+    print("the kernel was NOT run: Triton is not installed")
+else:
+    check_kernel()
+print("ok")

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Near and far keys on a GPU machine, after all.sh (its variables, its install). far.log is the summary. Servers run
+# compiled and with CUDA graphs, prompts in chunks of 512; references are computed here, in float64.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+refs=$WORK/far-refs
+summary=$logs/far.log
+graphs=(--no-enforce-eager --enable-prompt-tokens-details)
+custom=(--attention-backend CUSTOM)
+tiny=("${graphs[@]}" --max-model-len 32768 --max-num-batched-tokens 512 "${custom[@]}")
+
+start() { "$serve" start "$1" "$models/tiny-far" "$2" "${tiny[@]}" "${@:3}"; }
+start far 8301 --dtype float32
+start far-tight 8302 --dtype float32 --kv-cache-memory-bytes 300M # its log must say that some were preempted
+start far-uncached 8303 --dtype float32 --no-enable-prefix-caching
+start far-half 8304 --dtype float16
+start far-bf16 8305 --dtype bfloat16
+VLLM_USE_V2_MODEL_RUNNER=0 start far-v1 8306 --dtype float32
+# 1, 4, 8 and 16 windows
+"$python" "$scripts/far.py" "$models/tiny-far" "$kit/refs/tokens.json" "$refs/tiny" 0 2 3 4 2>&1 | tee -a "$summary"
+for name in far:8301 far-tight:8302 far-v1:8306; do
+  ask "${name%:*}" "${name#*:}" scores "$refs/tiny" 0.02 0.001
+done
+ask far-half 8304 scores "$refs/tiny" 0.3 0.03
+ask far-bf16 8305 scores "$refs/tiny" 2 0.2
+"$serve" wait far-uncached 8303 60
+ask far 8301 cached far-uncached http://127.0.0.1:8303 "$refs/tiny" 0.02 0.001
+ask far 8301 load "$refs/tiny" 0.02 1100 # beyond the window, where plans differ
+lengths=(--ctx 8k --lengths "2k,4k,8k")
+needles=(--form planted --samples 4 --depths "0,25,50,75,100")
+"$serve" start yarn "$models/tiny-yarn" 8307 --dtype float16
+for pair in far-half:8304 yarn:8307; do
+  "$serve" wait "${pair%:*}" "${pair#*:}" 240
+  timeout 90 "$MRROPE" eval needle --endpoint "http://127.0.0.1:${pair#*:}/v1" --parallel 32 "${lengths[@]}" \
+    "${needles[@]}" -o "$WORK/far-needle-${pair%:*}" >"$logs/far-needle-${pair%:*}.txt" 2>&1
+  say "needle ${pair%:*}: exit $?"
+  tail -n 8 "$logs/far-needle-${pair%:*}.txt" | tee -a "$summary"
+done
+timeout 90 "$MRROPE" eval needle "$kit/home/models/mrrope-tiny.gguf" --method 'far:pi(rung_step=2)' "${lengths[@]}" \
+  "${needles[@]}" -o "$WORK/far-needle-own" >"$logs/far-needle-own.txt" 2>&1
+say "needle, mrrope's engine: exit $?"
+tail -n 8 "$logs/far-needle-own.txt" | tee -a "$summary"
+"$serve" stop far far-tight far-uncached far-half far-bf16 far-v1 yarn
+
+long=("${graphs[@]}" --max-model-len 131072 --kv-cache-memory-bytes 24G)
+"$python" "$scripts/random_1b.py" "$models/1b-far" && "$python" "$scripts/models.py" plain "$models/1b-far" \
+  "$models/1b-plain" && {
+  "$python" "$scripts/far.py" "$models/1b-far" "$kit/refs/tokens.json" "$refs/1b" 0 3 2>&1 | tee -a "$summary"
+  "$serve" start 1b-f32 "$models/1b-far" 8311 "${long[@]}" "${custom[@]}" --dtype float32
+  "$serve" start 1b-far "$models/1b-far" 8312 "${long[@]}" "${custom[@]}" --dtype float16
+  "$serve" start 1b-plain "$models/1b-plain" 8313 "${long[@]}" --dtype float16
+  ask 1b-f32 8311 scores "$refs/1b" 0.02 0.001
+  "$serve" stop 1b-f32
+  ask 1b-far 8312 scores "$refs/1b" 0.6 0.06
+  "$serve" wait 1b-plain 8313 300 && ask 1b-far 8312 speed 1b-plain http://127.0.0.1:8313 0.80 0.90
+  "$serve" stop 1b-far 1b-plain
+}
+"$python" "$scripts/models.py" plain "$models/shape-far" "$models/shape-plain" && {
+  "$serve" start shape-far "$models/shape-far" 8314 "${long[@]}" "${custom[@]}" --load-format dummy
+  "$serve" start shape-plain "$models/shape-plain" 8315 "${long[@]}" --load-format dummy
+  "$serve" wait shape-plain 8315 300 && ask shape-far 8314 speed shape-plain http://127.0.0.1:8315 0.80 0.90
+  "$serve" stop shape-far shape-plain
+}
+# Each must end by itself with the reason.
+refused() { # NAME FOLDER FLAG...
+  "$serve" start "$1" "$2" 8321 "${graphs[@]}" --max-model-len 32768 "${@:3}"
+  "$serve" wait "$1" 8321 120 && say "$1: it SERVES"
+  grep -h -o "mrrope: .*" "$logs/serve-$1.log" | grep -v "rungs, up to" | head -n 1 | tee -a "$summary"
+  "$serve" stop "$1"
+}
+"$python" "$scripts/models.py" broken "$models/tiny-far" "$WORK/near" near
+"$python" "$scripts/models.py" plain "$models/tiny-far" "$WORK/no-ladder"
+refused near "$WORK/near" "${custom[@]}"
+refused no-custom "$models/tiny-far"
+refused no-ladder "$WORK/no-ladder" "${custom[@]}"
+refused not-far "$models/tiny-ladder" "${custom[@]}"
+say end
