@@ -106,6 +106,14 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
     return make(conversion_text(*verb, e.what()), "");
   }
   if (!unknown) return make(e.what(), "");
+  // A model without a verb, as llama.cpp's programs take it.
+  const std::string first = verb != &app || rest.empty() ? "" : rest.front();
+  if (first.starts_with('-')
+          ? app.get_subcommand("chat")->get_option_no_throw(first.substr(0, first.find('='))) !=
+                nullptr
+          : first.ends_with(".gguf") || first.find_first_of("/:") != std::string::npos) {
+    return make("a verb comes first", cat("type: mrrope chat", as_typed.substr(6), "; "));
+  }
   for (const std::string& word : rest) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string flag = word.substr(0, word.find('='));

@@ -117,8 +117,9 @@ std::filesystem::path model_path(const SubjectFlags& flags) {
     if (what != last) {
       if (progress) progress->finish();
       progress.emplace(eval::stderr_writer(), eval::stderr_is_terminal());
-      progress->start(std::int64_t(total >> 20), mib, "MiB");
+      if (eval::stderr_is_terminal()) progress->at_once();
       progress->label(what);
+      progress->start(std::int64_t(total >> 20), mib, "MiB");
       last = what;
       shown = mib;
     }
@@ -175,7 +176,9 @@ bool given(const SubjectFlags& flags) {
 }
 
 Model model_of(const SubjectFlags& flags) {
-  refuse_if(flags.model.empty(), "no model given", "give a GGUF file or a Hugging Face folder");
+  refuse_if(flags.model.empty(), "no model given",
+            "give a GGUF file, a Hugging Face folder, a name that mrrope models lists, or -hf "
+            "USER/REPO");
   refuse_if(flags.rotary_dim || flags.base, "a model file states its own rotary_dim and base",
             "remove --rotary-dim and --rope-freq-base, or remove the model");
   Model model = read_model(model_path(flags), flags.replace_scaling);

@@ -130,7 +130,7 @@ void run_demo(const DemoFlags& flags) {
             << ",\nas it is (none) and extended without training (auto: " << methods.back().name
             << "):\na text continued by both, perplexity by length, and needles to find again.\n"
             << std::flush;
-  const auto model = engine::open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
+  const auto model = load(facts, engine, {}, {{texts_folder}, {flags.out}});
   const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   // Reading 8 times the window takes four times as long as half of it.
   const std::int64_t longest = flags.full ? ctx : ctx / 2;
