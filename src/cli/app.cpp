@@ -105,7 +105,14 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   if (dynamic_cast<const CLI::ConversionError*>(&e) != nullptr) {
     return make(conversion_text(*verb, e.what()), "");
   }
-  if (!unknown) return make(e.what(), "");
+  const std::string what = e.what();
+  if (const std::size_t end = what.find(": At Most 1 required"); end != std::string::npos) {
+    return make(what.substr(0, end) + " is given more than once", "give it once; ");
+  }
+  if (what.ends_with(" is required") && !what.starts_with('-') && rest.empty()) {
+    return make(cat("no ", what.substr(0, what.find(' ')), " given"), "");
+  }
+  if (!unknown) return make(what, "");
   // A model without a verb, as llama.cpp's programs take it.
   const std::string first = verb != &app || rest.empty() ? "" : rest.front();
   if (first.starts_with('-')
