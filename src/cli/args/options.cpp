@@ -390,15 +390,22 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char*
   return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
 }
 
+std::shared_ptr<void> say_meanwhile(const std::string& text) {
+  if (!eval::stderr_is_terminal()) return nullptr;
+  std::cerr << text << std::flush;
+  return {nullptr, [](void*) { std::cerr << "\r\x1b[K" << std::flush; }};
+}
+
+engine::ReadingSpeed measure_speed(TimelineModel& model) {
+  const auto shown = say_meanwhile("timing how fast this machine reads");
+  return engine::measure_speed(model);
+}
+
 std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
                                     const std::vector<const Ladder*>& ladders,
                                     const engine::Places& places) {
-  std::shared_ptr<void> shown;
-  if (eval::stderr_is_terminal()) {
-    std::cerr << "loading " << model.path.filename().string() << ", "
-              << bytes_text(double(model.weight_bytes)) << std::flush;
-    shown = {nullptr, [](void*) { std::cerr << "\r\x1b[K" << std::flush; }};
-  }
+  const auto shown = say_meanwhile(cat("loading ", printable(model.path.filename().string()), ", ",
+                                       bytes_text(double(model.weight_bytes))));
   return engine::open_checked(model, options, ladders, places);
 }
 

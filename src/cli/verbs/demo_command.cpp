@@ -152,8 +152,8 @@ void run_demo(const DemoFlags& flags) {
     const auto answers = std::int64_t(needles.depths.size()) * needles.form.answer_tokens;
     passes.insert(passes.end(), seekers.size() * needles.samples, length + answers * kWriting);
   }
-  std::cout << "That takes " << engine::time_text(engine::measure_speed(*model), passes, " here")
-            << ".\n\n"
+  const engine::ReadingSpeed speed = measure_speed(*model);
+  std::cout << "That takes " << engine::time_text(speed, passes, " here") << ".\n\n"
             << std::flush;
 
   catch_interrupts();
