@@ -109,9 +109,6 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   if (const std::size_t end = what.find(": At Most 1 required"); end != std::string::npos) {
     return make(what.substr(0, end) + " is given more than once", "give it once; ");
   }
-  if (what.ends_with(" is required") && !what.starts_with('-') && rest.empty()) {
-    return make(cat("no ", what.substr(0, what.find(' ')), " given"), "");
-  }
   if (!unknown) return make(what, "");
   // A model without a verb, as llama.cpp's programs take it.
   const std::string first = verb != &app || rest.empty() ? "" : rest.front();
@@ -139,7 +136,10 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
     }
     return make(cat("unexpected argument '", rest.front(), "'"), hint);
   }
-  return make(e.what(), "");
+  if (what.ends_with(" is required") && !what.starts_with('-')) {
+    return make(cat("no ", what.substr(0, what.find(' ')), " given"), "");
+  }
+  return make(what, "");
 }
 
 std::map<int, std::string> last_words;  // by signal
