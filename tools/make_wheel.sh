@@ -16,17 +16,9 @@ if ! "$venv/bin/python" -c "import build, auditwheel" 2>/dev/null; then
 fi
 export CC=${CC:-cc} CXX=${CXX:-c++}  # as in the other builds, so that ccache knows the files
 raw=$(mktemp -d)
+trap 'rm -rf "$raw"' EXIT
 say "compiling, a few minutes the first time"
-(while sleep 10; do
-  say "compiling $(grep -o '^\[[0-9]*/[0-9]*\]' "$raw/log" | tail -n 1)"
-done) >&2 &
-reporter=$!
-trap 'kill $reporter 2>/dev/null; rm -rf "$raw"' EXIT
-"$venv/bin/python" -m build --wheel --outdir "$raw" "$root" >"$raw/log" 2>&1 || {
-  tail -n 40 "$raw/log" >&2
-  exit 1
-}
-kill $reporter
+"$root/tools/watched.sh" "wheel: compiling" "$venv/bin/python" -m build --wheel --outdir "$raw" "$root"
 say "adding the shared libraries that it needs"
 mkdir -p "$out"
 PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$out" "$raw"/*.whl >"$raw/log" 2>&1 || {

@@ -105,7 +105,19 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   if (dynamic_cast<const CLI::ConversionError*>(&e) != nullptr) {
     return make(conversion_text(*verb, e.what()), "");
   }
-  if (!unknown) return make(e.what(), "");
+  const std::string what = e.what();
+  if (const std::size_t end = what.find(": At Most 1 required"); end != std::string::npos) {
+    return make(what.substr(0, end) + " is given more than once", "give it once; ");
+  }
+  if (!unknown) return make(what, "");
+  // A model without a verb, as llama.cpp's programs take it.
+  const std::string first = verb != &app || rest.empty() ? "" : rest.front();
+  if (first.starts_with('-')
+          ? app.get_subcommand("chat")->get_option_no_throw(first.substr(0, first.find('='))) !=
+                nullptr
+          : first.ends_with(".gguf") || first.find_first_of("/:") != std::string::npos) {
+    return make("a verb comes first", cat("type: mrrope chat", as_typed.substr(6), "; "));
+  }
   for (const std::string& word : rest) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string flag = word.substr(0, word.find('='));
@@ -124,7 +136,10 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
     }
     return make(cat("unexpected argument '", rest.front(), "'"), hint);
   }
-  return make(e.what(), "");
+  if (what.ends_with(" is required") && !what.starts_with('-')) {
+    return make(cat("no ", what.substr(0, what.find(' ')), " given"), "");
+  }
+  return make(what, "");
 }
 
 std::map<int, std::string> last_words;  // by signal

@@ -476,6 +476,7 @@ fs::path download(const std::string& repo_and_quant, const OnBytes& on_bytes) {
   common_log_set_verbosity_thold(-1);  // what fails is said below
   if (fs::path path = cached(*name); !path.empty()) return path;
   const std::string token = from_environment("HF_TOKEN");
+  if (on_bytes) on_bytes("asking for the files of " + name->repo, 0, 1 << 20);
   hf_files files = hf_cache::get_repo_files(name->repo, token);
   if (files.empty()) explain_no_list(name->repo, token);
   sort(files);

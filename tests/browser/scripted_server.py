@@ -107,8 +107,9 @@ class ScriptedServer:
                 chunk({"reasoning_content": value})
             elif kind == "progress":
                 processed, total, cache, milliseconds = value
+                left = milliseconds / 1000 * (total - processed) / max(1, processed - cache)
                 chunk({"content": None}, prompt_progress={"total": total, "cache": cache, "processed": processed,
-                                                          "time_ms": milliseconds})
+                                                          "time_ms": milliseconds, "seconds_left": left})
             elif kind == "wait":
                 # Small comments on the way, so that a closed connection is noticed.
                 end = time.monotonic() + value

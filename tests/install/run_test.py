@@ -3,8 +3,10 @@
 
 run_test.py ROOT MRROPE
 """
+import contextlib
 import os
 import pathlib
+import pty
 import shutil
 import signal
 import subprocess
@@ -21,6 +23,8 @@ class Run(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name)
         shutil.copy(ROOT / "run", self.root)
+        (self.root / "tools").mkdir()
+        shutil.copy(ROOT / "tools/watched.sh", self.root / "tools")
         self.write("tools/ninja", "exit 0")  # there is nothing to build
         for preset in ("release", "portable"):
             self.write(f"build/{preset}/build.ninja", "")
@@ -56,6 +60,33 @@ class Run(unittest.TestCase):
         out, err = self.start("--version").communicate(timeout=60)
         self.assertIn("building build/release: 2 steps\n", err)
         self.assertTrue(out.startswith("mrrope "), out)
+
+    def on_terminal(self, *arguments):
+        """Exit status, and what a terminal shows."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([self.root / "run", *arguments], env={**self.environment, "TERM": "xterm"},
+                                   stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 4096):
+                shown += part
+        os.close(ours)
+        return process.wait(), shown.decode()
+
+    def test_a_terminal_shows_a_bar_and_errors(self):
+        self.write("tools/ninja", "for i in 1 3; do echo \"[$i/4] compiling $i\"; sleep 3; done")
+        status, shown = self.on_terminal("build")
+        self.assertEqual(status, 0)
+        self.assertIn("\r[#####---------------] 25%  building build/release, step 1 of 4\x1b[K", shown)
+        self.assertRegex(shown, r"\[###############-----\] 75%  .*, step 3 of 4, [12] s left\x1b\[K\r")
+        self.assertTrue(shown.endswith("\r\x1b[K"), shown)
+        self.write("tools/ninja", "echo '[1/4] fine'; echo 'FAILED: one.o'; echo 'one.cpp: error: no'; exit 1")
+        status, shown = self.on_terminal("build")
+        self.assertEqual(status, 1)
+        self.assertTrue(shown.endswith("FAILED: one.o\r\none.cpp: error: no\r\n"), shown)
+        self.write("tools/ninja", "exit 0")
+        self.assertEqual(self.on_terminal("build"), (0, "\r\x1b[K"))
 
     def test_a_crash_says_which_signal_and_what_to_type(self):
         for name in ("ILL", "SEGV", "ABRT", "BUS", "FPE"):

@@ -6,11 +6,13 @@ hub_test.py MRROPE MODEL
 Standard library only.
 """
 import collections
+import contextlib
 import hashlib
 import http.server
 import json
 import os
 import pathlib
+import pty
 import signal
 import subprocess
 import sys
@@ -242,6 +244,26 @@ class HubTest(unittest.TestCase):
         self.run_it("inspect", "-hf", "user/tiny")
         self.assertEqual(self.hub.ranges, [kept])
         self.assertEqual(self.blobs(), [sha256(MODEL)])
+
+    def test_a_terminal_shows_a_bar_from_the_start(self):
+        name = "a-model-with-a-name-as-long-as-they-are-these-days-Q8_0.gguf"
+        self.hub.add("user/tiny", {name: MODEL})
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([MRROPE, "inspect", "-hf", "user/tiny"], env={**self.environment, "TERM": "xterm"},
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        with contextlib.suppress(OSError):  # the end of a terminal
+            while part := os.read(ours, 4096):
+                shown += part
+        os.close(ours)
+        self.assertEqual(process.wait(60), 0)
+        lines = [line.removesuffix("\x1b[K") for line in shown.decode().split("\r") if line]
+        self.assertEqual(lines[0], "[--------------------] 0%  asking for the files of user/tiny")
+        self.assertTrue(any("  downloading a-model-" in line for line in lines), lines)
+        self.assertTrue(any("  checking a-model-" in line for line in lines), lines)
+        self.assertLess(max(map(len, lines)), 80)
+        self.assertEqual(lines[-1], "")  # cleared
 
     def test_partial_file_without_a_rest(self):
         self.hub.add("user/tiny", {"tiny-Q8_0.gguf": MODEL})

@@ -117,8 +117,9 @@ std::filesystem::path model_path(const SubjectFlags& flags) {
     if (what != last) {
       if (progress) progress->finish();
       progress.emplace(eval::stderr_writer(), eval::stderr_is_terminal());
-      progress->start(std::int64_t(total >> 20), mib, "MiB");
+      if (eval::stderr_is_terminal()) progress->at_once();
       progress->label(what);
+      progress->start(std::int64_t(total >> 20), mib, "MiB");
       last = what;
       shown = mib;
     }
@@ -175,7 +176,9 @@ bool given(const SubjectFlags& flags) {
 }
 
 Model model_of(const SubjectFlags& flags) {
-  refuse_if(flags.model.empty(), "no model given", "give a GGUF file or a Hugging Face folder");
+  refuse_if(flags.model.empty(), "no model given",
+            "give a GGUF file, a Hugging Face folder, a name that mrrope models lists, or -hf "
+            "USER/REPO");
   refuse_if(flags.rotary_dim || flags.base, "a model file states its own rotary_dim and base",
             "remove --rotary-dim and --rope-freq-base, or remove the model");
   Model model = read_model(model_path(flags), flags.replace_scaling);
@@ -385,15 +388,22 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char*
   return {ours ? c.meaning() : c.name, up_to(c.ladder, ctx), ours, ctx, c.method};
 }
 
+std::shared_ptr<void> say_meanwhile(const std::string& text) {
+  if (!eval::stderr_is_terminal()) return nullptr;
+  std::cerr << text << std::flush;
+  return {nullptr, [](void*) { std::cerr << "\r\x1b[K" << std::flush; }};
+}
+
+engine::ReadingSpeed measure_speed(TimelineModel& model) {
+  const auto shown = say_meanwhile("timing how fast this machine reads");
+  return engine::measure_speed(model);
+}
+
 std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
                                     const std::vector<const Ladder*>& ladders,
                                     const engine::Places& places) {
-  std::shared_ptr<void> shown;
-  if (eval::stderr_is_terminal()) {
-    std::cerr << "loading " << model.path.filename().string() << ", "
-              << bytes_text(double(model.weight_bytes)) << std::flush;
-    shown = {nullptr, [](void*) { std::cerr << "\r\x1b[K" << std::flush; }};
-  }
+  const auto shown = say_meanwhile(cat("loading ", printable(model.path.filename().string()), ", ",
+                                       bytes_text(double(model.weight_bytes))));
   return engine::open_checked(model, options, ladders, places);
 }
 

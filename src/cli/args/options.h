@@ -171,7 +171,11 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char*
 // becomes static; either way a note says what is used, for a verb that does not say it otherwise.
 void use(TimelineModel& model, LadderChoice& choice, bool tell = true);
 
-// engine::open_checked(), with a word on the terminal as long as it lasts.
+// A line on the terminal for as long as what is returned lives.
+std::shared_ptr<void> say_meanwhile(const std::string& text);
+
+// engine::open_checked() and engine::measure_speed(), with such a line.
+engine::ReadingSpeed measure_speed(TimelineModel& model);
 std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
                                     const std::vector<const Ladder*>& ladders,
                                     const engine::Places& places);

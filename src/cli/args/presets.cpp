@@ -52,6 +52,8 @@ std::vector<std::string> words_of(const std::string& text) {
 
 bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
+bool takes_value(const CLI::Option* o) { return o != nullptr && o->get_items_expected_max() > 0; }
+
 // The verb of this name below another one, or nullptr.
 const CLI::App* below(const CLI::App& app, const std::string& name) {
   for (const CLI::App* verb : app.get_subcommands({})) {
@@ -68,7 +70,7 @@ bool names_model(const CLI::App& verb, const std::vector<std::string>& typed, st
     const CLI::Option* o = verb.get_option_no_throw(typed[i].substr(0, equals));
     if (o == nullptr) continue;
     if (o->check_lname("model") || o->check_lname("hf-repo")) return true;
-    if (equals == std::string::npos && o->get_items_expected_max() > 0) ++i;
+    if (equals == std::string::npos && takes_value(o)) ++i;
   }
   return false;
 }
@@ -98,9 +100,19 @@ bool belongs(const std::string& verb, const std::string& to) {
   return to.empty() || verb == to || verb.rfind(to + " ", 0) == 0;
 }
 
-// The arguments in the spelling of --help. verb: "eval needle".
-std::vector<std::string> with_current_flags(const std::string& verb,
+// -cb, which the parser would read as -c b. Not the value of a flag before it.
+bool short_of_others(const CLI::App& app, const std::string& word, const std::string& before) {
+  const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  return word.size() > 2 && word.size() < 6 && word[0] == '-' &&
+         std::all_of(word.begin() + 1, word.end(), letter) &&
+         takes_value(app.get_option_no_throw(word.substr(0, 2))) &&
+         !takes_value(app.get_option_no_throw(before));
+}
+
+// The arguments in the spelling of --help.
+std::vector<std::string> with_current_flags(const CLI::App& app,
                                             const std::vector<std::string>& arguments) {
+  const std::string verb = verb_words(app);  // "eval needle"
   std::vector<std::string> out;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::size_t equals = arguments[i].find('=');
@@ -121,10 +133,13 @@ std::vector<std::string> with_current_flags(const std::string& verb,
     }
     if (found == nullptr) {
       for (const nlohmann::json& row : spellings_file().at("refused")) {
-        if (row[0] == flag && (i == 0 || flag.front() == '-')) {
+        if ((row[0] == flag && (i == 0 || flag.front() == '-')) ||
+            row[0] == cat(flag, " ", value) || row[0] == cat(verb, " ", flag)) {
           refuse(row[1].get<std::string>(), row[2].get<std::string>());
         }
       }
+      refuse_if(short_of_others(app, flag, i == 0 ? "" : arguments[i - 1]),
+                cat("mrrope ", verb, " has no flag ", flag), cat("see: mrrope ", verb, " --help"));
       out.push_back(arguments[i]);
       continue;
     }
@@ -167,7 +182,7 @@ std::vector<std::string> with_preset(const CLI::App& app, std::vector<std::strin
               "--preset takes one name, once", "such as --preset paper/ppl-llama3");
     in_use = &find_preset(joined ? word.substr(9) : arguments[++i], known);
   }
-  if (in_use == nullptr) return with_current_flags(verb_words(verb_of(app, arguments)), arguments);
+  if (in_use == nullptr) return with_current_flags(verb_of(app, arguments), arguments);
 
   // The preset's verbs may be typed as well, but no others.
   const std::vector<std::string> own = words_of(in_use->command);
@@ -182,7 +197,7 @@ std::vector<std::string> with_preset(const CLI::App& app, std::vector<std::strin
     refuse(cat("preset ", in_use->name, " runs mrrope", path, ", not ", *first),
            cat("type: mrrope --preset ", in_use->name, " MODEL"));
   }
-  typed = with_current_flags(verb_words(verb), typed);
+  typed = with_current_flags(verb, typed);
   std::size_t flags = out.size();
   const bool other_model = names_model(verb, typed, same);
   for (; flags < own.size() && !is_flag(own[flags]); ++flags) {

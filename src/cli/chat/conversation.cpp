@@ -23,6 +23,7 @@ namespace mrrope::cli {
 namespace {
 
 constexpr std::size_t kBarColumns = 60;
+constexpr std::size_t kAnInstant = 64;  // tokens that are read before anyone asks
 
 constexpr const char* kHelp =
     "  /file PATH    put the text of a file before your next message; /file alone drops it\n"
@@ -161,8 +162,12 @@ void check_room(std::int64_t prompt, std::int64_t answer, std::int64_t longest, 
 
 Conversation::Conversation(TimelineModel& model, const Ladder& ladder,
                            std::unique_ptr<Timeline> timeline,
-                           std::function<void(std::size_t)> on_rung)
-    : model_(model), ladder_(ladder), timeline_(std::move(timeline)), on_rung_(std::move(on_rung)) {
+                           std::function<void(std::size_t)> on_rung, double growth)
+    : model_(model),
+      ladder_(ladder),
+      timeline_(std::move(timeline)),
+      on_rung_(std::move(on_rung)),
+      growth_(growth) {
   if (timeline_->length() > 0) tokens_ = timeline_->tokens();
 }
 
@@ -199,9 +204,12 @@ std::optional<std::size_t> Conversation::parts_at(const std::string& prompt) con
 
 // With progress. Parts of a whole batch are computed exactly as in one append.
 void Conversation::read(std::span<const Token> tokens) {
-  eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());
-  progress.label("reading the prompt");
-  if (tokens.size() > model_.batch()) progress.at_once();
+  const bool terminal = eval::stderr_is_terminal();
+  eval::Progress progress(eval::stderr_writer(), terminal);
+  progress.label(cat("reading ", tokens.size(), " tokens"));
+  // A large model may take a minute for one batch.
+  if (tokens.size() > (terminal ? kAnInstant : model_.batch())) progress.at_once();
+  progress.grow(growth_, timeline_->length());
   progress.start(std::int64_t(tokens.size()));
   while (!tokens.empty()) {
     if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");

@@ -18,9 +18,10 @@ namespace mrrope::cli {
 
 class Conversation {
  public:
-  // on_rung: called when the keys have moved to another rung.
+  // on_rung: called when the keys have moved to another rung. growth: of the time that a token
+  // takes (engine/run/speed.h), for the bar.
   Conversation(TimelineModel& model, const Ladder& ladder, std::unique_ptr<Timeline> timeline,
-               std::function<void(std::size_t)> on_rung);
+               std::function<void(std::size_t)> on_rung, double growth);
 
   // Throws Error: usage where prompt and answer do not fit, interrupted by Ctrl-C while it reads.
   Generation answer(const std::string& prompt, GenerateOptions options);
@@ -45,6 +46,7 @@ class Conversation {
   const Ladder& ladder_;
   std::unique_ptr<Timeline> timeline_;
   std::function<void(std::size_t)> on_rung_;
+  double growth_;
   std::optional<std::size_t> told_;
   std::vector<Token> tokens_;
   std::int64_t prompt_ = 0;

@@ -130,7 +130,7 @@ void run_demo(const DemoFlags& flags) {
             << ",\nas it is (none) and extended without training (auto: " << methods.back().name
             << "):\na text continued by both, perplexity by length, and needles to find again.\n"
             << std::flush;
-  const auto model = engine::open_checked(facts, engine, {}, {{texts_folder}, {flags.out}});
+  const auto model = load(facts, engine, {}, {{texts_folder}, {flags.out}});
   const eval::DocumentSet set = eval::read_documents({texts_folder}, {});
   // Reading 8 times the window takes four times as long as half of it.
   const std::int64_t longest = flags.full ? ctx : ctx / 2;
@@ -152,8 +152,8 @@ void run_demo(const DemoFlags& flags) {
     const auto answers = std::int64_t(needles.depths.size()) * needles.form.answer_tokens;
     passes.insert(passes.end(), seekers.size() * needles.samples, length + answers * kWriting);
   }
-  std::cout << "That takes " << engine::time_text(engine::measure_speed(*model), passes, " here")
-            << ".\n\n"
+  const engine::ReadingSpeed speed = measure_speed(*model);
+  std::cout << "That takes " << engine::time_text(speed, passes, " here") << ".\n\n"
             << std::flush;
 
   catch_interrupts();

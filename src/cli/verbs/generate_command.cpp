@@ -182,7 +182,8 @@ void run_generate(GenerateFlags flags) {
     note(cat("rung ", index + 1, " of ", ladder.rungs().size(), ": up to ", rung.length,
              " tokens, scale ", significant(rung.plan.extension().scale, 4)));
   };
-  Conversation conversation(*model, ladder, std::move(begun.timeline), tell);
+  Conversation conversation(*model, ladder, std::move(begun.timeline), tell,
+                            engine::growth(facts, engine));
   if (flags.verbose && conversation.length() > 0) {
     note(cat("resuming the session after ", conversation.length(), " tokens"));
   }

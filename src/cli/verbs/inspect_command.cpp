@@ -186,7 +186,7 @@ void run_inspect(const InspectFlags& flags) {
     engine::LocalOptions engine = flags.engine;
     engine.context = std::min<std::int64_t>(window, 2048);
     engine.timelines = 1;
-    speed = engine::measure_speed(*load(model, engine, {}, {}));
+    speed = measure_speed(*load(model, engine, {}, {}));
   }
   if (!flags.json) return print(model, ctx, scale, advice, speed);
   nlohmann::ordered_json out = to_json(model, ctx, scale, advice);

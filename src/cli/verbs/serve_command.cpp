@@ -132,6 +132,7 @@ void run_serve(ServeFlags flags) {
     if (!engine.unified && engine.timelines > 1) owner.layout = cat(engine.timelines, " caches");
   }
   server.method = choice.name;
+  server.growth = engine::growth(facts, engine);
   server.on_prefill = [rungs = choice.ladder.rungs().size()](const serve::Progress& now) {
     std::cerr << cat(serve::prefill_text(now, rungs), "\n") << std::flush;
   };

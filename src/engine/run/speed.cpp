@@ -48,6 +48,17 @@ nlohmann::json read_kept() {
   return nlohmann::json::object();
 }
 
+// The share of a product of attention, for a token and one before it, in the time of a token: that
+// of so many bytes of weights.
+double attention_share(const Model& model, double bytes) {
+  double products = 0;
+  for (const Layer& layer : model.layers) {
+    if (layer.kind == LayerKind::windowed || layer.kind == LayerKind::recurrent) continue;
+    products += double(model.heads) * (model.key_length + model.value_length);
+  }
+  return bytes * products / double(std::max<std::uint64_t>(model.weight_bytes, 1));
+}
+
 }  // namespace
 
 void SpeedMeter::add(std::int64_t position, std::int64_t count, double seconds) {
@@ -61,17 +72,11 @@ void SpeedMeter::add(std::int64_t position, std::int64_t count, double seconds) 
 
 std::optional<ReadingSpeed> SpeedMeter::speed(const Model& model) const {
   if (tokens_ < double(kEnoughTokens)) return std::nullopt;
-  double products = 0;  // of attention, for a token and one before it
-  for (const Layer& layer : model.layers) {
-    if (layer.kind == LayerKind::windowed || layer.kind == LayerKind::recurrent) continue;
-    products += double(model.heads) * (model.key_length + model.value_length);
-  }
   const double x = x_ / tokens_;
   const double y = y_ / tokens_;
   const double spread = xx_ / tokens_ - x * x;
   const double covariance = xy_ / tokens_ - x * y;
-  // One of them takes at most as long as those of 8 bytes of weights.
-  const double most = y * 8 * products / double(std::max<std::uint64_t>(model.weight_bytes, 1));
+  const double most = y * attention_share(model, 8);
   const double slope = spread > 0 ? std::clamp(covariance / spread, 0.0, most) : 0;
   return ReadingSpeed{std::max(y - slope * x, y / 10), slope};
 }
@@ -87,6 +92,11 @@ std::optional<ReadingSpeed> kept_speed(const Model& model, const LocalOptions& o
   const ReadingSpeed speed{number("start"), number("slope")};
   if (!(speed.start > 0) || !(speed.slope >= 0)) return std::nullopt;
   return speed;
+}
+
+double growth(const Model& model, const LocalOptions& options) {
+  const std::optional<ReadingSpeed> kept = kept_speed(model, options);
+  return kept ? kept->slope / kept->start : attention_share(model, 4);
 }
 
 void keep_speed(const Model& model, const LocalOptions& options, const ReadingSpeed& speed) {

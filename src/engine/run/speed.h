@@ -38,6 +38,10 @@ std::optional<ReadingSpeed> kept_speed(const Model& model, const LocalOptions& o
 // Where nothing can be written, nothing is kept.
 void keep_speed(const Model& model, const LocalOptions& options, const ReadingSpeed& speed);
 
+// What each token before it adds to the time of one, as a share of that of the first: as kept, or
+// where nothing is, a guess.
+double growth(const Model& model, const LocalOptions& options);
+
 // Reads up to 2048 tokens, or as many as fit. A model that keeps its speed keeps this one too.
 ReadingSpeed measure_speed(TimelineModel& timelines);
 

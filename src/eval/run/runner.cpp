@@ -528,9 +528,13 @@ void Progress::show(bool last) {
   shown_ = now;
 }
 
+double Progress::cost(std::int64_t tokens) const {
+  return double(tokens) * (1 + growth_ * (from_ + double(tokens) / 2));
+}
+
 std::string Progress::line() const {
   const std::int64_t done = std::min(total_, before_ + computed_);
-  const double part = total_ > 0 ? double(done) / double(total_) : 1;
+  const double part = total_ > 0 ? cost(done) / cost(total_) : 1;
   std::string text;
   if (terminal_) {
     const int filled = int(part * kBar);
@@ -538,15 +542,18 @@ std::string Progress::line() const {
            std::string(std::size_t(kBar - filled), '-') + "] ";
   }
   text += fixed(std::floor(100 * part), 0) + "%";
-  if (!label_.empty()) text += "  " + label_;
+  std::string pace;
   const double elapsed = seconds();
   if (elapsed > 0 && computed_ > 0) {
     const double speed = double(computed_) / elapsed;
-    text += "  " + (speed < 10 ? fixed(speed, 1) : fixed(speed, 0)) + " " + unit_ + "/s";
-    text += "  " + duration_text(double(total_ - done) / speed) + " left";
+    pace = "  " + (speed < 10 ? fixed(speed, 1) : fixed(speed, 0)) + " " + unit_ + "/s";
+    const double rest = (cost(total_) - cost(done)) / (cost(done) - cost(done - computed_));
+    pace += "  " + duration_text(elapsed * rest) + " left";
   }
-  if (terminal_ && text.size() > kWidest) text.resize(kWidest);
-  return text;
+  if (!label_.empty()) text += "  " + label_;
+  const std::size_t room = kWidest - std::min(kWidest, pace.size());
+  if (terminal_ && text.size() > room) text.replace(room - 3, std::string::npos, "...");
+  return text + pace;
 }
 
 std::function<void(const std::string&)> stderr_writer() {

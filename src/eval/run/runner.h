@@ -104,6 +104,9 @@ class Progress {
   // total: tokens (or whatever `unit` says) of the whole job; done: of an earlier run.
   void start(std::int64_t total, std::int64_t done = 0, std::string unit = "tok");
   void at_once() noexcept { silent_ = {}; }
+  // A token costs more by `growth` for each one before it; `from`: what the text has before the
+  // job.
+  void grow(double growth, std::int64_t from) noexcept { growth_ = growth, from_ = double(from); }
   // What is being worked on, e.g. "pro  document 3 of 10".
   void label(std::string text);
   void advance(std::int64_t amount);
@@ -118,6 +121,7 @@ class Progress {
  private:
   void show(bool last);
   std::string line() const;
+  double cost(std::int64_t tokens) const;
 
   std::function<void(const std::string&)> write_;
   bool terminal_;
@@ -127,6 +131,8 @@ class Progress {
   std::int64_t total_ = 0;
   std::int64_t before_ = 0;
   std::int64_t computed_ = 0;
+  double growth_ = 0;
+  double from_ = 0;
   std::chrono::duration<double> silent_{2};
   Clock::time_point started_;
   Clock::time_point shown_;

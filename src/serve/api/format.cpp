@@ -197,7 +197,8 @@ ordered_json progress_json(const Progress& now) {
   return {{"total", now.prompt},
           {"cache", now.cached},
           {"processed", now.read + now.cached},
-          {"time_ms", static_cast<std::int64_t>(1000 * now.read_seconds)}};
+          {"time_ms", static_cast<std::int64_t>(1000 * now.read_seconds)},
+          {"seconds_left", now.seconds_left()}};
 }
 
 ordered_json timings_json(const Outcome& outcome) {

@@ -275,14 +275,13 @@
   }
 
   // What the server tells while it reads a prompt. Returns the seconds left.
-  function showProgress({ total, cache, processed, time_ms: time }) {
+  function showProgress({ total, cache, processed, time_ms: time, seconds_left: left }) {
     const bar = at("progress"), rate = time > 0 ? 1000 * (processed - cache) / time : 0;
-    const left = rate > 0 ? (total - processed) / rate : NaN;
     bar.max = Math.max(1, total - cache);
     bar.value = processed - cache;
     at("readtext").textContent = "Reading the prompt: " + number(processed - cache) + " of " + number(total - cache) + " tokens" +
       (cache ? " (and " + number(cache) + " cached)" : "") + (rate > 0 ? ", " + number(Math.round(rate)) + " tokens/s" : "") +
-      (left >= 0 ? ", " + duration(left) + " left" : "");
+      (rate > 0 ? ", " + duration(left) + " left" : "");
     return left;
   }
 

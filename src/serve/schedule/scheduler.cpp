@@ -311,6 +311,7 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
   static_cast<Writing&>(slot) = std::move(waiting);
   slot.admission = ++admitted_;
   slot.outcome.prompt = std::ssize(slot.job.prompt);
+  slot.outcome.growth = limits_.growth;
   slot.began = slot.first_token = slot.reported = Clock::now();
   try {
     slot.text.emplace(slot.job.stop);

@@ -56,12 +56,16 @@ struct Progress {
   std::size_t rung = 0;     // from 0
   double read_seconds = 0;  // so far
   double write_seconds = 0;
+  double growth = 0;  // of the time for a token with each before it (engine/run/speed.h)
 
   // What of the prompt is computed, at which speed, and how long the rest takes.
   std::int64_t to_read() const { return prompt - cached; }
   double reading_rate() const { return read_seconds > 0 ? double(read) / read_seconds : 0; }
+  double cost(std::int64_t tokens) const {
+    return double(tokens) * (1 + growth * (double(cached) + double(tokens) / 2));
+  }
   double seconds_left() const {
-    return read > 0 ? read_seconds * double(to_read() - read) / double(read) : 0;
+    return read > 0 ? read_seconds * (cost(to_read()) / cost(read) - 1) : 0;
   }
 };
 
@@ -118,6 +122,7 @@ struct SchedulerLimits {
   // What is computed for an answer depends on its prompt alone: conversations are computed one by
   // one, prompts in parts of a fixed size.
   bool deterministic = false;
+  double growth = 0;  // see Progress
   // A prompt that takes longer than this to read is reported as it goes on, to its client and to
   // on_prefill, which is called by work().
   std::chrono::milliseconds quiet{2000};

@@ -55,6 +55,34 @@ TEST_F(ProgressTest, PrintsLinesAtIntervals) {
   EXPECT_TRUE(shown_.ends_with("\n40%  pro  10 tok/s  1 min 00 s left\n")) << shown_;
 }
 
+// A label is cut, not the time left.
+TEST_F(ProgressTest, FitsIntoALineOfATerminal) {
+  Progress progress = make(true);
+  progress.label("downloading " + std::string(80, 'x'));
+  progress.start(1000, 0, "MiB");
+  wait(10);
+  progress.advance(100);
+  EXPECT_EQ(shown_.size(), 79 + std::string("\r\x1b[K").size());
+  EXPECT_TRUE(shown_.ends_with("xxx...  10 MiB/s  1 min 30 s left\x1b[K")) << shown_;
+}
+
+// Ten times as slow at the end as at the start: time left and the bar count that, the rate does
+// not.
+TEST_F(ProgressTest, CountsThatALongTextReadsSlower) {
+  Progress progress = make(true);
+  progress.grow(0.009, 0);
+  progress.start(1000);
+  wait(10);
+  progress.advance(100);  // of 5500 parts of time, 145
+  EXPECT_EQ(shown_, "\r[--------------------] 2%  10 tok/s  6 min 09 s left\x1b[K");
+  progress.start(100);
+  progress.grow(0.009, 900);  // the end alone: 955 of 5500
+  wait(10);
+  progress.advance(50);
+  EXPECT_TRUE(shown_.ends_with("\r[#########-----------] 48%  5.0 tok/s  10 s left\x1b[K"))
+      << shown_;
+}
+
 TEST_F(ProgressTest, ShowsABarOnATerminalAndClearsIt) {
   Progress progress = make(true);
   progress.start(100);

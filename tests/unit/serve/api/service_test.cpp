@@ -253,6 +253,16 @@ TEST(Service, LimitsAreBounded) {
   EXPECT_LE(trial.service.limits.values, std::size_t{4} << 20);
 }
 
+// Ten times as slow at the end as at the start; then the same after 900 cached tokens.
+TEST(Service, TimeLeftCountsThatALongTextReadsSlower) {
+  Progress now{.prompt = 1000, .read = 100, .read_seconds = 10};
+  EXPECT_DOUBLE_EQ(now.seconds_left(), 90);
+  now.growth = 0.009;
+  EXPECT_NEAR(now.seconds_left(), 369.31, 0.01);
+  now.cached = 900, now.read = 50;
+  EXPECT_NEAR(now.seconds_left(), 10.48, 0.01);
+}
+
 // A stream reports the progress of a long prompt in comments, which clients skip; the log does so
 // in lines.
 TEST(Service, LongPromptsReportProgress) {
