@@ -4,6 +4,7 @@
 
     paired.py RUN RUN...          one run folder for each method
     paired.py A,A2 B,B2...        several: shards, or other seeds
+    paired.py --loss RUN RUN...   needles by the loss of the right answer, text by text
 
 Every later run is compared with the first one at every length, over the documents (perplexity), or the
 samples or texts (needles, RULER) that both have. Prints Markdown: the value of each run, how much the
@@ -36,6 +37,12 @@ def values_of(folder):
         if unit.get("task") == "ppl":
             for part in unit["lengths"]:
                 values[part["length"]][unit["document"]] = part["sum"] / part["count"]
+        elif unit.get("task") == "needle" and LOSS:
+            by_length = collections.defaultdict(list)
+            for cell in unit["cells"]:
+                by_length[cell["length"]].append(-cell["answer_loss"])
+            for length, scores in by_length.items():
+                values[length][unit["sample"]] = sum(scores) / len(scores)
         elif unit.get("task") == "needle":
             for cell in unit["cells"]:
                 key = unit["sample"], cell["depth"]
@@ -78,7 +85,7 @@ def main(folders):
     runs = [(part[0], *joined(part)) for part in parts]
     first, task, window, ours = runs[0]
     perplexity = task == "ppl"
-    print(f"| run | length | {'perplexity' if perplexity else 'found'} | "
+    print(f"| run | length | {'perplexity' if perplexity else 'loss' if LOSS else 'found'} | "
           f"{first.parent.name or first.name} is worse by | at most | n |")
     print("|---|---|---|---|---|---|")
     for folder, _, _, values in runs:
@@ -97,9 +104,13 @@ def main(folders):
             if perplexity:
                 worse, size = 100 * (math.exp(gap) - 1), 100 * math.exp(gap) * error
                 most, unit = 100 * (math.exp(bound) - 1), "%"
+            elif LOSS:
+                print(f"| {name} | {length} | {-mean:.3f} | {gap:+.3f} +-{error:.3f} nats | {bound:+.3f} | {len(keys)} |")
+                continue
             else:
                 worse, size, most, unit = 100 * gap, 100 * error, 100 * bound, "points"
             print(f"| {name} | {length} | {value} | {worse:+.1f} +-{size:.1f} {unit} | {most:+.1f} | {len(keys)} |")
 
 
-main(sys.argv[1:])
+LOSS = "--loss" in sys.argv
+main([argument for argument in sys.argv[1:] if argument != "--loss"])
