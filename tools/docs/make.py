@@ -130,8 +130,7 @@ def measured(mrrope, pages):
 
 def evidence_row(name, results, window):
     """A row of the table in README, from the results of one model; None where auto was not measured past the window.
-    Perplexity, then what was found (needles, or else the mean over RULER's tasks), each at its longest length. Where the
-    unmodified model finds nothing inside its window, nothing can be learned beyond it."""
+    Perplexity, then the loss of right answers about needles, each at its longest length."""
     published = re.compile(r"^(?!none$|auto$|power|custom)[a-z-]+$")
 
     def at_longest(rows):
@@ -155,15 +154,11 @@ def evidence_row(name, results, window):
     longest, perplexity = at_longest([r for r in results if r["metric"] == "perplexity"])
     if longest <= window:
         return None
-    needles = at_longest([r for r in results if (r["task"], r["metric"]) == ("needle", "contains")])[1]
-    found = needles or at_longest([r for r in results if r["metric"] == "string_match" and "/" in r["task"]])[1]
-    inside = [r["value"] for r in results if r["method"] == "none" and r["length"] <= window
-              and r["metric"] == ("contains" if needles else "string_match")]
-    if inside and not any(inside):
-        found = {}
-    short = lambda v: f"{v:.3g}"
+    losses = at_longest([r for r in results if r["task"] == "needle"
+                         and r["metric"] == "answer_loss" and r.get("depth") is None])[1]
+    short = lambda v: f"{v:.0f}" if v >= 100 else f"{v:.3g}"
     none = short(perplexity["none"]) if "none" in perplexity else ""
-    answers = two(found, max, lambda v: f"{100 * v:.0f} %") if found else " | "
+    answers = two(losses, min, short) if losses else " | "
     return f"| {name} | {window >> 10}K to {longest >> 10}K | {none} | {two(perplexity, min, short)} | {answers} |"
 
 
