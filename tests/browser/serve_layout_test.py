@@ -143,7 +143,7 @@ class Markdown(PageCase):
 class Layout(PageCase):
     def test_the_title_says_what_happens_to_the_context(self):
         # Far tokens: 3840 (the last border) / 512 (what the near part leaves).
-        self.assertEqual(self.texts("h1"), ["chatty, 4K context: unmodified to 1K, then compressed 6.5x"])
+        self.assertEqual(self.texts("h1"), ["chatty, 4K context: unmodified to 1K, then compressed 9.4x"])
         self.assertEqual(self.page.run("document.title"), "chatty, 4K context - mrrope")
 
     def test_the_plan_is_behind_a_button_without_repetition(self):
@@ -152,7 +152,7 @@ class Layout(PageCase):
         self.assertTrue(self.shown("#ladder"))
         rows = self.page.run("[...document.querySelectorAll('#ladder tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
         scales = [row[1] for row in rows]
-        self.assertEqual([rows[0], rows[-1]], [["up to 1024", "1x"], ["up to 4096", "6.463x"]])
+        self.assertEqual([rows[0], rows[-1]], [["up to 1024", "1x"], ["up to 4096", "9.389x"]])
         self.assertEqual(len(set(scales)), len(scales))
         self.assertLess(len(rows), len(self.page.run("document.body.dataset.rungs.split(';')")))
         self.assertEqual(self.count("svg.lines"), 0)  # all pairs share a factor
