@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/app.h"
 #include "core/methods.h"
 #include "eval/run/runner.h"
@@ -362,6 +363,10 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
 void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
   add(verb, "--gpu-layers", flags.gpu_layers);
   add(verb, "--rpc", flags.rpc);
+  add(verb, "--device", flags.device)->check([](const std::string& name) {
+    if (name == "list") throw CLI::CallForVersion(trimmed(engine::device_list()), 0);
+    return std::string();
+  });
   add(verb, "-t,--threads", flags.threads);
   add(verb, "--ubatch-size", flags.ubatch);
   add(verb, "--cache-type-k", flags.type_k);
@@ -390,6 +395,7 @@ LadderChoice choose_ladder(ExtensionFlags flags, const Model& model, const char*
 std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
                                     const std::vector<const Ladder*>& ladders,
                                     const engine::Places& places) {
+  for (const std::string& line : engine::device_notes(options)) note(line);
   std::shared_ptr<void> shown;
   if (eval::stderr_is_terminal()) {
     std::cerr << "loading " << model.path.filename().string() << ", "
