@@ -106,9 +106,7 @@ ggml_backend_dev_t device_named(const std::string& name) {
   }
   throw Error(ErrorKind::usage,
               cat("there is no device ", shown(name), ", but ", names(all_devices())),
-              backend_folder().empty() ? "./run --cuda builds mrrope for NVIDIA GPUs"
-                                       : "pip install mrrope-cuda for NVIDIA GPUs, or "
-                                         "mrrope-vulkan for those of all vendors");
+              "./run --cuda builds mrrope for NVIDIA GPUs");
 }
 
 // The backends of add-ons with a GPU: of two, none is better than the other for sure.
