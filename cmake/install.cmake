@@ -36,6 +36,11 @@ endif()
 # A wheel holds the components command and python (pyproject.toml).
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME command)
 install(TARGETS mrrope_command)
+if(MRROPE_ANY_PROCESSOR)
+  get_property(backends GLOBAL PROPERTY MRROPE_BACKEND_TARGETS)
+  install(TARGETS ${backends} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/mrrope)
+  set_target_properties(mrrope_command PROPERTIES INSTALL_RPATH "$ORIGIN/${MRROPE_BACKENDS}")
+endif()
 install(FILES ${PROJECT_SOURCE_DIR}/models/mrrope-tiny.gguf
         DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/models)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/data/texts DESTINATION ${CMAKE_INSTALL_DATADIR}/mrrope/data)

@@ -17,6 +17,22 @@ endif()
 set(MRROPE_LLAMA_SOURCE "${MRROPE_LLAMA_DEFAULT}" CACHE PATH
     "Source folder of llama.cpp ${MRROPE_LLAMA_VERSION}")
 
+# ggml's libraries, and beside them a file for each kind of processor (backends.cmake). In the build folder they
+# lie as in an installation. llama.cpp takes a ggml that is there; the rest of it goes into the command as always.
+file(RELATIVE_PATH MRROPE_BACKENDS ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR}/mrrope)
+macro(mrrope_add_backends)
+  set(BUILD_SHARED_LIBS ON)
+  set(GGML_BACKEND_DL ON)
+  set(GGML_CPU_ALL_VARIANTS ON)
+  set(GGML_NATIVE OFF)
+  set(GGML_LLAMAFILE_DEFAULT ON)  # as llama.cpp sets them
+  set(GGML_CUDA_GRAPHS_DEFAULT ON)
+  cmake_path(SET CMAKE_RUNTIME_OUTPUT_DIRECTORY NORMALIZE ${PROJECT_BINARY_DIR}/bin/${MRROPE_BACKENDS})
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  add_subdirectory("${MRROPE_LLAMA_SOURCE}/ggml" "${PROJECT_BINARY_DIR}/llama.cpp/ggml" EXCLUDE_FROM_ALL SYSTEM)
+  set(BUILD_SHARED_LIBS OFF)
+endmacro()
+
 # A function, so that what is set for llama.cpp stays there.
 function(mrrope_add_llama)
   if(SKBUILD AND NOT EXISTS "${MRROPE_LLAMA_SOURCE}/include/llama.h")  # pip install
@@ -71,6 +87,9 @@ function(mrrope_add_llama)
   set(CMAKE_C_FLAGS "${CMAKE_C_FLAGS} ${quiet}")
   set(CMAKE_CXX_FLAGS "${CMAKE_CXX_FLAGS} ${quiet}")
   set(CMAKE_MESSAGE_LOG_LEVEL ERROR)
+  if(MRROPE_ANY_PROCESSOR)
+    mrrope_add_backends()
+  endif()
   add_subdirectory("${MRROPE_LLAMA_SOURCE}" "${PROJECT_BINARY_DIR}/llama.cpp"
                    EXCLUDE_FROM_ALL SYSTEM)
   add_subdirectory("${PROJECT_SOURCE_DIR}/cmake/llama" "${PROJECT_BINARY_DIR}/llama_parts")

@@ -3,6 +3,7 @@ option(MRROPE_DEVELOPER "Build tests, benchmarks and examples" ${PROJECT_IS_TOP_
 option(MRROPE_LIBRARY_ONLY "Build the library alone: a compiler, Highway and nlohmann_json suffice" OFF)
 option(MRROPE_WERROR "Treat warnings as errors" OFF)
 option(MRROPE_UNITY "Compile several files at once, with precompiled headers: faster from scratch" OFF)
+option(MRROPE_ANY_PROCESSOR "Code for every processor of the kind, in files of which the command loads one" OFF)
 option(MRROPE_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 set(MRROPE_SANITIZE "" CACHE STRING "Sanitizers for everything, e.g. address,undefined")
 
@@ -17,6 +18,11 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)  # for clang-tidy
 set(CMAKE_OPTIMIZE_DEPENDENCIES ON)  # `ninja mrrope_engine` compiles the engine, not llama.cpp
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+
+# Elsewhere ggml has one kind of processor, or puts no versions beside each other.
+if(NOT CMAKE_SYSTEM_NAME STREQUAL Linux OR NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|aarch64|arm64)$")
+  set(MRROPE_ANY_PROCESSOR OFF)
+endif()
 
 find_program(CCACHE ccache)
 if(CCACHE)

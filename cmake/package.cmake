@@ -27,13 +27,11 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
     "libmrrope0 (= ${PROJECT_VERSION}-1), libhwy-dev")
 
-# Extended descriptions: what the package holds, and what the processor must have.
-set(processor "")
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(processor " The engine needs a processor with AVX2, FMA and F16C.")
-endif()
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/bin/${MRROPE_BACKENDS})
+
+# Extended descriptions: what the package holds.
 set(CPACK_COMPONENT_COMMAND_DESCRIPTION
-    "The command mrrope, its man page and completions, and a small model with texts.${processor}")
+    "The command mrrope, its man page and completions, and a small model with texts.")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "The shared library: plans, ladders and rotation.")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "Headers for C and C++, the CMake package and the pkg-config file of libmrrope0.")

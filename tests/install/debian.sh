@@ -34,7 +34,8 @@ fi
 cp -r "$(dirname "$0")/../golden/tiny_config" "$(dirname "$0")/../../examples/plan.c" "$work/root/tmp"
 inside() { chroot "$work/root" env -i PATH=/usr/bin:/bin HOME=/tmp "$@"; }
 
-inside mrrope --version
+inside mrrope --version | tee "$work/version"
+grep -q '^processor code: ' "$work/version" || fail "no code was chosen by the processor"
 tiny=/usr/share/mrrope/models/mrrope-tiny.gguf
 inside mrrope inspect $tiny | grep 1024 >/dev/null || fail "inspect"
 inside mrrope plan $tiny --method pro --ctx 4k --json | grep '"attention_scale"' >/dev/null || fail "plan"

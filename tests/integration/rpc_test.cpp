@@ -8,6 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <set>
+#include <thread>
+
+#include "engine/llama/devices.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "support/random_model.h"
@@ -36,7 +43,11 @@ class RpcServer {
     if (process_ == 0) {
       if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(1);
       ggml_backend_dev_t device = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
-      ggml_backend_rpc_start_server(endpoint_.c_str(), nullptr, 1, 1, &device);
+      load_processor();
+      const auto start = reinterpret_cast<decltype(&ggml_backend_rpc_start_server)>(
+          ggml_backend_reg_get_proc_address(ggml_backend_reg_by_name("RPC"),
+                                            "ggml_backend_rpc_start_server"));
+      start(endpoint_.c_str(), nullptr, 1, 1, &device);
       ::_exit(1);
     }
   }

@@ -20,7 +20,8 @@ case $(basename "$wheel") in
   mrrope-*-py3-none-manylinux_2_*_"$(uname -m)".whl) ;;
   *) echo "unexpected name"; exit 1 ;;
 esac
-[ "$(stat -c %s "$wheel")" -lt $((60 << 20)) ] || { echo "larger than 60 MiB"; exit 1; }
+[ "$(stat -c %s "$wheel")" -lt $((55 << 20)) ] || { echo "larger than 55 MiB"; exit 1; }
+cmake -D ROOT="$source" -D BUILD="$source/build/wheel" -D COMPILER=c++ -P "$source/tests/build/amx_test.cmake"
 for python in "${@:-python3}"; do
   command -v "$python" >/dev/null || { echo "no $python here"; continue; }
   rm -rf "$work/venv" "$work/long.gguf"
@@ -38,6 +39,7 @@ assert mrrope.inspect(model)["geometry"]["train_length"] == 1024
 assert mrrope.plan(model, "pro", ctx="4k").factor[-1] == 4
 print("python", sys.version.split()[0], "mrrope", mrrope.__version__)'
     bare mrrope --version
+    "$source/tests/install/devices.sh" "$(bare python -c 'import mrrope, os; print(os.path.dirname(mrrope.__file__))')"
     bare python -c 'import mrrope; print(mrrope.bundled_model())' >model
     said=$(bare mrrope eval ppl "$(cat model)" --methods none,elastic:pro --ctx 2k --lengths 1k,2k \
       --samples 1 --kl-positions 0 --json)

@@ -42,6 +42,7 @@ HEADERS = [
 ]
 LIBRARIES = [
     (r"^libmrrope\.so", ""),
+    (r"^lib(mrrope-)?ggml", "llama.cpp"),
     (r"^libhwy\.so", "highway"),
     (r"^libnlopt\.so", "nlopt"),
     (r"^libz\.so", "zlib"),
@@ -157,7 +158,8 @@ def collect(build):
         add(part, "header", header_version(part, headers) if part in VERSIONS else None)
     add("llama.cpp", "static",
         re.search(r"MRROPE_LLAMA_VERSION ([0-9.]+)", (ROOT / "cmake/llama.cmake").read_text()).group(1))
-    files = [pathlib.Path(build, "bin/mrrope"), *pathlib.Path(build, "src").glob("libmrrope.so")]
+    files = [pathlib.Path(build, "bin/mrrope"), *pathlib.Path(build, "src").glob("libmrrope.so"),
+             *sorted(pathlib.Path(build, "lib").glob("**/mrrope/*.so"))]
     for file in files:
         for name in needed_libraries(file):
             part = part_of(name, LIBRARIES)

@@ -103,8 +103,8 @@ eval::EvaluationOptions evaluation_options(const EvalFlags& flags, const EvalJob
 
 void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
   CLI::Option* url = add(task, "--endpoint", flags.url);
-  for (const char* local : {"--hf-repo", "--gpu-layers", "--rpc", "--threads", "--ubatch-size",
-                            "--cache-type-k", "--cache-type-v", "--flash-attn"}) {
+  for (const char* local : {"--hf-repo", "--gpu-layers", "--rpc", "--device", "--threads",
+                            "--ubatch-size", "--cache-type-k", "--cache-type-v", "--flash-attn"}) {
     url->excludes(task.get_option(local));  // the server decides
   }
   task.add_option_function<std::string>(

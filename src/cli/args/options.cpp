@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/app.h"
 #include "core/methods.h"
 #include "eval/run/runner.h"
@@ -363,6 +364,10 @@ std::optional<Candidate> vendor_plan(const Model& model, bool replaced, std::int
 void add_engine(CLI::App& verb, engine::LocalOptions& flags) {
   add(verb, "--gpu-layers", flags.gpu_layers);
   add(verb, "--rpc", flags.rpc);
+  add(verb, "--device", flags.device)->check([](const std::string& name) {
+    if (name == "list") throw CLI::CallForVersion(trimmed(engine::device_list()), 0);
+    return std::string();
+  });
   add(verb, "-t,--threads", flags.threads);
   add(verb, "--ubatch-size", flags.ubatch);
   add(verb, "--cache-type-k", flags.type_k);
@@ -402,6 +407,7 @@ engine::ReadingSpeed measure_speed(TimelineModel& model) {
 std::unique_ptr<TimelineModel> load(const Model& model, const engine::LocalOptions& options,
                                     const std::vector<const Ladder*>& ladders,
                                     const engine::Places& places) {
+  for (const std::string& line : engine::device_notes(options)) note(line);
   const auto shown = say_meanwhile(cat("loading ", printable(model.path.filename().string()), ", ",
                                        bytes_text(double(model.weight_bytes))));
   return engine::open_checked(model, options, ladders, places);

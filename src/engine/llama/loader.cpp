@@ -21,6 +21,7 @@
 #include "base/files/source.h"
 #include "base/text.h"
 #include "engine/chat/chat.h"
+#include "engine/llama/devices.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
@@ -205,13 +206,16 @@ LlamaPtr<llama_model> load(const std::vector<std::filesystem::path>& files,
 void start_llama() {
   static const bool started = [] {
     chat_renderer();  // forks, which must come before devices are initialised and threads start
-    llama_log_set(keep, nullptr);
     ggml_set_abort_callback(give_up);
+    load_processor();
+    load_add_ons();
     llama_backend_init();
     return true;
   }();
   static_cast<void>(started);
 }
+
+void keep_llama_log() { llama_log_set(keep, nullptr); }
 
 std::string take_llama_log() {
   Log& l = log();
@@ -229,6 +233,10 @@ std::string take_llama_log() {
 
 void add_rpc_servers(const std::string& list) {
   if (list.empty()) return;
+  // The backend may be a library that was loaded at start.
+  const auto add_server =
+      reinterpret_cast<decltype(&ggml_backend_rpc_add_server)>(ggml_backend_reg_get_proc_address(
+          ggml_backend_reg_by_name("RPC"), "ggml_backend_rpc_add_server"));
   for (const std::string& server : split_list(list)) {
     const std::size_t colon = server.rfind(':');
     const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);
@@ -237,15 +245,17 @@ void add_rpc_servers(const std::string& list) {
               cat("--rpc ", shown(server), " is not host:port"),
               "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
     check_server(server, server.substr(0, colon), port);
-    ggml_backend_reg_t added = ggml_backend_rpc_add_server(server.c_str());
+    ggml_backend_reg_t added = add_server(server.c_str());
     throw_if(added == nullptr, ErrorKind::failed,
              cat("the RPC server at ", server, " has no device"), kHint);
     ggml_backend_register(added);  // once, however often it is named
   }
 }
 
-LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers) {
+LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers,
+                                 std::vector<ggml_backend_dev_t> devices) {
   llama_model_params params = llama_model_default_params();
+  if (!devices.empty()) params.devices = devices.data();
   params.n_gpu_layers = gpu_layers;
   return load(files, params, "load",
               cat("check the file with mrrope inspect; this is llama.cpp ", llama_version()));

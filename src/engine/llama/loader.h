@@ -31,6 +31,8 @@ using LlamaPtr = std::unique_ptr<T, LlamaDeleter>;
 // first thread starts: it forks the process that runs chat templates.
 void start_llama();
 
+// Its log is no longer printed.
+void keep_llama_log();
 // The warnings and errors logged since the last call, joined into one line.
 std::string take_llama_log();
 
@@ -51,8 +53,9 @@ inline ggml_backend_dev_t device_of(ggml_backend_buffer_type_t type) {
 void add_rpc_servers(const std::string& list);
 
 // A model from its file, or from all parts of a split one; or its tokenizer alone, without reading
-// the weights. Throw Error (unsupported) with libllama's reason.
-LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers);
+// the weights. Throw Error (unsupported) with libllama's reason. devices: of chosen_devices().
+LlamaPtr<llama_model> load_model(const std::vector<std::filesystem::path>& files, int gpu_layers,
+                                 std::vector<ggml_backend_dev_t> devices = {});
 LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file);
 
 // For `tokens` tokens, otherwise as the options say. Throws Error (usage).

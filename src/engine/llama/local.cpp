@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "engine/llama/devices.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/local_model.h"
 #include "engine/llama/tokenize.h"
@@ -80,10 +81,9 @@ std::int64_t share_of(const Model& model, const LocalOptions& options) {
   return options.unified ? all : (all / options.timelines + 255) / 256 * 256;
 }
 
-std::uint64_t available_on_accelerators() {
+std::uint64_t available_on_accelerators(const LocalOptions& options) {
   std::uint64_t available = 0;
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    const ggml_backend_dev_t device = ggml_backend_dev_get(i);
+  for (const ggml_backend_dev_t device : devices_in_use(options)) {
     if (ggml_backend_dev_type(device) != GGML_BACKEND_DEVICE_TYPE_GPU) continue;
     std::size_t free = 0;
     std::size_t total = 0;
@@ -201,7 +201,7 @@ MemoryPlan plan_memory(const Model& model, const LocalOptions& options) {
   const std::int64_t context = share_of(model, options) * (options.unified ? 1 : options.timelines);
   plan.kv = kv_bytes(with_cached_windows(model, options), context, bits);
   plan.compute = compute_bytes(model, options, options.flash_attention != "off");
-  const std::uint64_t accelerators = options.gpu_layers == 0 ? 0 : available_on_accelerators();
+  const std::uint64_t accelerators = available_on_accelerators(options);
   const bool partly = options.gpu_layers > 0 && options.gpu_layers < int(model.layers.size());
   plan.available = accelerators == 0 ? available_memory() : accelerators;
   if (accelerators > 0 && partly) plan.available += available_memory();
@@ -239,7 +239,8 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
                                              const std::vector<std::size_t>& wanted,
                                              const LocalOptions& options,
                                              const std::function<void(std::int64_t)>& on_tokens) {
-  const LlamaPtr<llama_model> model = load_model(files, options.gpu_layers);
+  const LlamaPtr<llama_model> model =
+      load_model(files, options.gpu_layers, chosen_devices(options));
   llama_context_params params = context_params(options, options.context);
   params.swa_full = false;
   const LlamaPtr<llama_context> context = make_context(model.get(), params);
@@ -299,7 +300,8 @@ std::unique_ptr<TimelineModel> open_local(const Model& model, const LocalOptions
   check_format(model);
   prepare(model, options);
   const auto files = model.files.empty() ? std::vector{model.path} : model.files;
-  return std::make_unique<LocalModel>(load_model(files, options.gpu_layers), model, options);
+  return std::make_unique<LocalModel>(
+      load_model(files, options.gpu_layers, chosen_devices(options)), model, options);
 }
 
 }  // namespace mrrope::engine

@@ -27,6 +27,7 @@ struct LocalOptions {
   // --rpc: host:port of running servers of llama.cpp's RPC backend, commas between. Layers are
   // spread over them, then over local accelerators, by the memory that each has free.
   std::string rpc;
+  std::string device;  // --device: names of ggml's devices, commas between; empty: all GPUs
   // One cache that all timelines share, where a timeline can have all that others do not use, and
   // attention reads, masked, what they do use. Otherwise each has context / timelines tokens of its
   // own and costs the others nothing, and forks are whole copies.
@@ -75,6 +76,14 @@ std::vector<std::vector<float>> stock_logits(
     const std::vector<std::filesystem::path>& files, const std::vector<Token>& tokens,
     const std::vector<std::size_t>& wanted, const LocalOptions& options,
     const std::function<void(std::int64_t)>& on_tokens = {});
+
+// Of ggml's code for processors the one that runs here, e.g. "armv8.6_2" or "haswell"; empty in a
+// build that has only one. Throws Error (failed): none runs.
+std::string processor_code();
+// What --device takes, a line for each, and what keeps an add-on from being used.
+std::string device_list();
+// What to tell a user who names no device: which add-ons are not used, and why.
+std::vector<std::string> device_notes(const LocalOptions& options);
 
 // The tokenizer of a GGUF file alone: its weights are not read. Throws Error: unsupported, failed,
 // corrupt.

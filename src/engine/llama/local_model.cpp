@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "engine/llama/choose.h"
+#include "engine/llama/devices.h"
 #include "formats/facts.h"
 
 namespace mrrope::engine {
@@ -253,11 +254,7 @@ std::optional<std::vector<std::int32_t>> LocalModel::copy_cells(
 
 std::string LocalModel::description() const {
   std::string devices;
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    const ggml_backend_dev_t device = ggml_backend_dev_get(i);
-    if (options_.gpu_layers == 0 && ggml_backend_dev_type(device) == GGML_BACKEND_DEVICE_TYPE_GPU) {
-      continue;
-    }
+  for (const ggml_backend_dev_t device : devices_in_use(options_)) {
     devices += cat(devices.empty() ? "" : " + ", ggml_backend_dev_description(device));
   }
   return cat("llama.cpp ", llama_version(), ", ", devices, ", ", llama_n_threads(context_.get()),

@@ -34,7 +34,8 @@ std::string key_of(const Model& model, const LocalOptions& o) {
   ::gethostname(host, sizeof host - 1);
   return cat(model.path.filename().string(), " ", model.weight_bytes, " ", o.type_k, " ", o.type_v,
              " ngl ", o.gpu_layers, " t ", o.threads, " ub ", o.ubatch, " fa ", o.flash_attention,
-             o.rpc.empty() ? "" : " rpc " + o.rpc, " on ", host);
+             o.rpc.empty() ? "" : " rpc " + o.rpc, o.device.empty() ? "" : " device " + o.device,
+             " on ", host);
 }
 
 // Nothing of a file that is not ours is used.

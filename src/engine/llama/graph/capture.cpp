@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "engine/llama/devices.h"
 #include "engine/llama/graph/inject.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/tokenize.h"
@@ -67,9 +68,12 @@ OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool w
   throw_if(model.format != "gguf", ErrorKind::unsupported,
            cat(model.path.string(), " is not a GGUF file"),
            "give a GGUF file: the figure runs the model");
-  OpenedModel out{
-      model, load_model(model.files, options.gpu_layers), context_params(options, tokens), {}, {},
-      {}};
+  OpenedModel out{model,
+                  load_model(model.files, options.gpu_layers, chosen_devices(options)),
+                  context_params(options, tokens),
+                  {},
+                  {},
+                  {}};
   out.text = first_tokens(out.model.get(), model.path.filename().string(), text, tokens);
   out.params.n_seq_max = 1;
   out.params.swa_full = whole_windows;

@@ -1,0 +1,35 @@
+# The libraries of ggml that an installation has beside the command (MRROPE_ANY_PROCESSOR): `processors` becomes the
+# list of targets with code for one kind of processor each, MRROPE_BACKEND_TARGETS all that is installed.
+include(CheckCXXCompilerFlag)
+set(processors ${GGML_AVAILABLE_BACKENDS})
+list(FILTER processors INCLUDE REGEX "^ggml-cpu-")
+set(without)
+foreach(target ${processors})
+  get_target_property(flags ${target} COMPILE_OPTIONS)
+  string(REGEX MATCH "-march=[^;]+" march "${flags}")
+  string(MAKE_C_IDENTIFIER "MRROPE_COMPILES_${march}" known)
+  if(march)
+    check_cxx_compiler_flag(${march} ${known})
+    if(NOT ${known})  # g++ 12 knows no SME: libggml depends on the target, so it stays, empty
+      set_target_properties(${target} PROPERTIES SOURCES "" LINKER_LANGUAGE CXX
+                            LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/llama_parts)
+      list(APPEND without ${target})
+    endif()
+  endif()
+endforeach()
+list(REMOVE_ITEM processors ${without} "")
+set(backends ${GGML_AVAILABLE_BACKENDS})  # with those for GPUs, which are not installed
+list(REMOVE_ITEM backends ${without} "")
+# Names without numbers: a wheel has no links. With names of their own they are never taken for another ggml.
+foreach(target ggml ggml-base)
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME mrrope-${target})
+endforeach()
+foreach(target ggml ggml-base ${backends})
+  set_property(TARGET ${target} PROPERTY VERSION)
+  set_property(TARGET ${target} PROPERTY SOVERSION)
+  set_property(TARGET ${target} PROPERTY PUBLIC_HEADER)
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
+  # Whoever uses them is compiled as with static ones, so that ccache knows the files.
+  set_target_properties(${target} PROPERTIES INTERFACE_COMPILE_DEFINITIONS "")
+endforeach()
+set_property(GLOBAL PROPERTY MRROPE_BACKEND_TARGETS ggml ggml-base ggml-rpc ${processors})
