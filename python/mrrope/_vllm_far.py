@@ -89,6 +89,8 @@ class Tables:
         longest = ladder.rungs[-1].length
         self.digest, self.neox, self.window, self.pairs = ladder.digest, neox, zero.length, len(zero.factors)
         self.near, self.step = near.length, near.step
+        # Large tiles need 192 KiB of shared memory: Hopper and later.
+        self.tight = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] not in (9, 10)
         # Where the elements of pair p are: p * stride, and `apart` behind it.
         self.stride, self.apart = (1, self.pairs) if neox else (2, 1)
         with torch.device("cpu"):

@@ -188,10 +188,11 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
     tokens, heads, dim = query.shape
     sequences, kv, segments = seq_lens.shape[0], keys.shape[2], parts[0].shape[2]
     group, padded, rest = heads // kv, parts[0].shape[3], dim - 2 * tables.pairs
-    wide = query.element_size() > 2 or dim > 128  # less fits into the registers
+    wide = query.element_size() > 2 or dim > 128
+    small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
     assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1 and sequences <= len(parts[0])
     for single in (True, False) if longest_query > 1 else (True,):
-        block_m = max(16 if single else 64 if wide else 128, triton.next_power_of_2(group))
+        block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
         block_q = 1 if single else block_m // group
         grid = (sequences, kv, segments) if single else (tokens // block_q + sequences, kv, 1)
         _attend[grid](
@@ -199,12 +200,12 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
             tables.fine, tables.sharpness, scale, softcap, sequences, block_table.stride(0), query.stride(0),
             query.stride(1), out.stride(0), out.stride(1), keys.stride(0), keys.stride(1), keys.stride(2),
             values.stride(0), values.stride(1), values.stride(2), tables.back.shape[1], tables.coarse.shape[1],
-            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=32 if wide or single else 64, BLOCK_M=block_m,
+            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=32 if small or single else 64, BLOCK_M=block_m,
             BLOCK_Q=block_q, DIM=dim, DIM_PADDED=padded, PAIRS=tables.pairs,
             PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
             REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride,
             APART=tables.apart, NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding,
             SOFTCAP=softcap > 0, SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single,
-            num_warps=4 if single else 8, num_stages=2)
+            num_warps=4 if single else 8, num_stages=1 if wide and tables.tight else 2)
     _merge[(sequences, heads)](out, *parts, starts, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
                                DIM_PADDED=padded, SEGMENTS=segments)
