@@ -176,7 +176,7 @@ class Ladder(_Made):
         >>> import mrrope
         >>> far = mrrope.ladder(mrrope.Geometry(128, 10000, 4096), "far:pi", ctx="16k")
         >>> far.near, far.border_at(4096), far.border_at(4097), far.border_at(16384)
-        ({'length': 512, 'step': 512}, 0, 3584, 15872)
+        ({'length': 1024, 'step': 1024}, 0, 3072, 15360)
         """
         return self.place_at(length).border
 

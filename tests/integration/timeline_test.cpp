@@ -253,22 +253,22 @@ TEST_P(MemoryKinds, SavedSequenceIsRestored) {
 // to, the engine answers with an error or with a timeline of the same tokens.
 TEST_P(MemoryKinds, ForgedStateDoesNotAbort) {
   const test::TempFolder folder;
-  constexpr std::uint32_t kTokens = 37;
-  const std::size_t rung = saved(kTokens, folder / "state");
+  constexpr std::uint32_t kForged = 37;
+  const std::size_t rung = saved(kForged, folder / "state");
   const std::string good = test::read_file(folder / "state");
   std::size_t tried = 0;
-  for (std::size_t at = (3 + kTokens) * 4; at + 4 <= good.size(); at += 4) {
+  for (std::size_t at = (3 + kForged) * 4; at + 4 <= good.size(); at += 4) {
     std::uint32_t value = 0;
     std::memcpy(&value, good.data() + at, sizeof value);
-    const bool count = value == 1 || value == kTokens || value == kTokens - 1;
-    if (!count && (at - 3 * 4 - kTokens * 4) / 4 > 8) continue;
+    const bool count = value == 1 || value == kForged || value == kForged - 1;
+    if (!count && (at - 3 * 4 - kForged * 4) / 4 > 8) continue;
     for (const std::uint32_t forged : {0U, 2U, 36U, 1000U, 0xffffffffU}) {
       std::string bad = good;
       std::memcpy(bad.data() + at, &forged, sizeof forged);
       test::write_file(folder / "state", bad);
       ++tried;
       try {
-        EXPECT_EQ(model_->restore(folder / "state", rung)->length(), kTokens);
+        EXPECT_EQ(model_->restore(folder / "state", rung)->length(), kForged);
       } catch (const Error&) {
       }
     }
@@ -280,8 +280,8 @@ TEST_P(MemoryKinds, ForgedStateDoesNotAbort) {
 // it.
 TEST_P(MemoryKinds, ForgedPositionsAreRefusedAndLeaveNothing) {
   const test::TempFolder folder;
-  constexpr std::uint32_t kTokens = 37;
-  const std::size_t rung = saved(kTokens, folder / "state");
+  constexpr std::uint32_t kForged = 37;
+  const std::size_t rung = saved(kForged, folder / "state");
   const std::string good = test::read_file(folder / "state");
   const auto word = [&](std::size_t at) {
     std::uint32_t value = 0;
@@ -290,10 +290,10 @@ TEST_P(MemoryKinds, ForgedPositionsAreRefusedAndLeaveNothing) {
   };
   // A cell is a position, the number of its sequences and the first of them.
   std::vector<std::size_t> cells;
-  for (std::size_t at = (3 + kTokens) * 4; at + 12 <= good.size(); at += 4) {
-    if (word(at) < kTokens && word(at + 4) == 1 && word(at + 8) == 0) cells.push_back(at);
+  for (std::size_t at = (3 + kForged) * 4; at + 12 <= good.size(); at += 4) {
+    if (word(at) < kForged && word(at + 4) == 1 && word(at + 8) == 0) cells.push_back(at);
   }
-  ASSERT_GE(cells.size(), kTokens);
+  ASSERT_GE(cells.size(), kForged);
   const auto expected = fresh(tokens(0, 50), tokens(50, 20));
   const auto try_forged = [&](std::size_t first, std::size_t last, std::uint32_t mask) {
     std::string bad = good;
@@ -308,13 +308,13 @@ TEST_P(MemoryKinds, ForgedPositionsAreRefusedAndLeaveNothing) {
   for (const std::uint32_t mask : {0x80000000U, 0xffffffffU, 1U}) {
     try_forged(0, 1, mask);
     try_forged(cells.size() - 1, cells.size(), mask);
-    try_forged(kTokens / 2, kTokens / 2 + 1, mask);
+    try_forged(kForged / 2, kForged / 2 + 1, mask);
   }
   try_forged(0, cells.size(), 0x80000000U);
   test::write_file(folder / "state", "");
   EXPECT_ERROR(model_->restore(folder / "state", rung), failed, "it is empty");
   test::write_file(folder / "state", good);
-  EXPECT_EQ(model_->restore(folder / "state", rung)->length(), kTokens);
+  EXPECT_EQ(model_->restore(folder / "state", rung)->length(), kForged);
 }
 
 TEST_P(MemoryKinds, ForksAreIndependent) {

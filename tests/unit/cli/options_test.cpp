@@ -68,7 +68,9 @@ TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
         .string();
   };
   const auto plan = [&](const char* rope) {
-    return resolve(ExtensionFlags{.plan_files = {config(rope)}}, std::nullopt).front().plan();
+    ExtensionFlags flags;
+    flags.plan_files = {config(rope)};
+    return resolve(flags, std::nullopt).front().plan();
   };
   const Plan llama3 = plan(R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
       "high_freq_factor": 4, "original_max_position_embeddings": 8192})");
