@@ -85,6 +85,9 @@ TheoryFigure distance_figure(const Geometry& geometry, const std::vector<NamedLa
 // The scale of each method at every length.
 TheoryFigure ladder_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
 
+// What each method multiplies queries by at every length.
+TheoryFigure sharpness_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
+
 // The sum of cosines, and where it turns negative. length 0: as far as the plans reach.
 TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
                           std::int64_t length);

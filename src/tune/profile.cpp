@@ -63,8 +63,13 @@ std::string profile_text(const Profile& profile) {
 }
 
 Profile read_profile(const fs::path& path) {
-  const nlohmann::json json = read_json(path, kLimits);
-  const JsonKeys in(json, path.string(), ErrorKind::corrupt, "let mrrope tune write it again");
+  Profile profile = parse_profile(read_json(path, kLimits), path.string());
+  profile.file = path;
+  return profile;
+}
+
+Profile parse_profile(const nlohmann::json& json, const std::string& name) {
+  const JsonKeys in(json, name, ErrorKind::corrupt, "let mrrope tune write it again");
   in.allow_only({"profile", "model", "window", "ctx", "method", "measured"});
   in.needed_integer("profile", kVersion, kVersion);
   Profile profile{.model = in.needed_text("model")};
@@ -79,7 +84,6 @@ Profile read_profile(const fs::path& path) {
   }
   if (is_auto(profile.method.name)) in.refuse("method is auto, which a profile takes the place of");
   in.needed_object("measured");
-  profile.file = path;
   return profile;
 }
 

@@ -31,6 +31,7 @@ std::filesystem::path profile_place(const Model& model, const Profile& profile);
 std::string profile_text(const Profile& profile);
 // Throws Error: failed, corrupt.
 Profile read_profile(const std::filesystem::path& path);
+Profile parse_profile(const nlohmann::json& json, const std::string& name);
 
 // Throws Error (usage) that says why this profile is not for this model and length.
 void check_profile(const Profile& profile, const Model& model, std::int64_t ctx, bool grows);

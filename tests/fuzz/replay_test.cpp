@@ -39,6 +39,7 @@ void replay(const char* name, void (*target)(std::span<const std::byte>)) {
 TEST(FuzzCorpus, Gguf) { replay("gguf", fuzz::gguf); }
 TEST(FuzzCorpus, Export) { replay("export", fuzz::gguf_export); }
 TEST(FuzzCorpus, Plan) { replay("plan", fuzz::plan); }
+TEST(FuzzCorpus, Profile) { replay("profile", fuzz::profile); }
 TEST(FuzzCorpus, Safetensors) { replay("safetensors", fuzz::safetensors); }
 TEST(FuzzCorpus, Config) { replay("config", fuzz::config); }
 TEST(FuzzCorpus, Run) { replay("run", fuzz::run); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fuzz/targets.h"
 
+#include <algorithm>
 #include <string>
 
 #include "base/json.h"
@@ -8,7 +9,9 @@
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
 #include "fuzz/require.h"
+#include "mrrope/ladder.h"
 #include "serve/api/request.h"
+#include "tune/profile.h"
 
 namespace mrrope::fuzz {
 namespace {
@@ -64,6 +67,16 @@ void config(std::span<const std::byte> bytes) {
     const Facts facts = config_facts(parse_json(text, "fuzz"), "fuzz");
     only_errors([&] { use(facts, true); });
     use(facts, false);
+  });
+}
+
+void profile(std::span<const std::byte> bytes) {
+  only_errors([&] {
+    const std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const tune::Profile p = tune::parse_profile(parse_json(text, "fuzz"), "fuzz");
+    require(p.window >= 1 && p.ctx > p.window, "a context inside the window");
+    const Geometry geometry{.rotary_dim = 8, .base = 10000, .train_length = p.window};
+    make_ladder(geometry, p.method, std::min(p.ctx, 64 * p.window));
   });
 }
 

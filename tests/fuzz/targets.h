@@ -11,6 +11,7 @@ namespace mrrope::fuzz {
 void gguf(std::span<const std::byte> bytes);
 void gguf_export(std::span<const std::byte> bytes);  // the same file through every kind of export
 void plan(std::span<const std::byte> bytes);         // a plan file
+void profile(std::span<const std::byte> bytes);      // of tune
 void safetensors(std::span<const std::byte> bytes);  // a file, or an index if it starts with '{'
 void config(std::span<const std::byte> bytes);
 void run(std::span<const std::byte> bytes);      // run.json on one line, then journal lines

@@ -79,14 +79,15 @@ class Run(unittest.TestCase):
         status, shown = self.on_terminal("build")
         self.assertEqual(status, 0)
         self.assertIn("\r[#####---------------] 25%  building build/release, step 1 of 4\x1b[K", shown)
-        self.assertRegex(shown, r"\[###############-----\] 75%  .*, step 3 of 4, [12] s left\x1b\[K\r")
+        self.assertRegex(shown, r"\[###############-----\] 75%  .*, step 3 of 4, \d+ s left\x1b\[K\r")
         self.assertTrue(shown.endswith("\r\x1b[K"), shown)
         self.write("tools/ninja", "echo '[1/4] fine'; echo 'FAILED: one.o'; echo 'one.cpp: error: no'; exit 1")
         status, shown = self.on_terminal("build")
         self.assertEqual(status, 1)
         self.assertTrue(shown.endswith("FAILED: one.o\r\none.cpp: error: no\r\n"), shown)
         self.write("tools/ninja", "exit 0")
-        self.assertEqual(self.on_terminal("build"), (0, "\r\x1b[K"))
+        status, shown = self.on_terminal("build")
+        self.assertEqual((status, shown[-4:]), (0, "\r\x1b[K"))
 
     def test_a_crash_says_which_signal_and_what_to_type(self):
         for name in ("ILL", "SEGV", "ABRT", "BUS", "FPE"):

@@ -267,6 +267,13 @@ void run_ladder(const TheoryFlags& flags) {
   print_theory(flags, ladder_figure(g, ladders));
 }
 
+void run_sharpness(const TheoryFlags& flags) {
+  const Geometry g = theory_geometry(flags);
+  std::int64_t length = 0;
+  const auto ladders = theory_ladders(flags, g, "far:pi,far:pi(sharpen=0.1)", length);
+  print_theory(flags, sharpness_figure(g, ladders));
+}
+
 // "2..64": every whole number from the first to the last.
 std::vector<double> parse_scales(const std::string& text) {
   constexpr int kMost = 256;
@@ -396,6 +403,8 @@ void add_theory(CLI::App& app) {
   add_plan_figure(*verb, "distance", "The distance at which tokens are seen, by method",
                   run_distance);
   add_plan_figure(*verb, "ladder", "The scale in force at each length, by method", run_ladder);
+  add_plan_figure(*verb, "sharpness", "What queries are multiplied by at each length, by method",
+                  run_sharpness);
   add_bound(*verb);
   add_figure(*verb, "claims", "Claims of the paper, with our verdicts", run_claims);
   add_attention(*verb);

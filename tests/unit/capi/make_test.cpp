@@ -41,7 +41,7 @@ TEST(CApiMake, AnswersAreThoseOfTheLibrary) {
   EXPECT_EQ(answer(request("elastic:pro", {{"ctx", 32768}, {"rung_step", 1.5}}).dump()),
             ladder_json(make_ladder(kGeometry, parse_method("elastic:pro(rung_step=1.5)"), 32768))
                 .dump());
-  const MethodSpec far = parse_method("far:pro(near=1000,near_step=1024)");
+  const MethodSpec far = parse_method("far:pro(near=1000,near_step=1000)");
   EXPECT_EQ(answer(request("far:pro", {{"ctx", 32768}, {"near", 1000}}).dump()),
             ladder_json(make_ladder(kGeometry, far, 32768)).dump());
   e.scale = 5;

@@ -75,7 +75,7 @@ TEST(Space, WithANearPartSearchesItsLengthToo) {
   const auto all = published(space);
   ASSERT_EQ(all.size(), 8u);
   for (const Proposal& p : all) {
-    EXPECT_EQ(p.ladder.near(), (NearPart{128, 128})) << p.name;
+    EXPECT_EQ(p.ladder.near(), (NearPart{256, 256})) << p.name;
     EXPECT_EQ(p.ladder.rungs().back().plan.attention_scale(), 1) << p.name;
     if (p.point) {
       EXPECT_EQ(proposal_at(space, *p.point, "start").numbers, p.numbers) << p.name;
@@ -109,7 +109,7 @@ TEST(Space, APlanOfAllKeysStartsFarKeysWithoutItsTemperature) {
   const Space still = make_space(tiny(), 8192, Growth::none);
   const Proposal p = proposal_at(still, {0.5, 20, 40, 0.07, 1.1}, "start");
   const Proposal moved = from_plan(far, p.ladder);
-  EXPECT_EQ(moved.ladder.near(), (NearPart{128, 128}));
+  EXPECT_EQ(moved.ladder.near(), (NearPart{256, 256}));
   EXPECT_EQ(moved.ladder.rungs().back().plan.attention_scale(), 1);
   EXPECT_EQ(moved.headroom(), kFarHeadroom);
   const Proposal back = from_plan(still, moved.ladder);
