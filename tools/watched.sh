@@ -6,7 +6,7 @@ set -euo pipefail
 what=$1
 shift
 log=$(mktemp)
-trap 'kill $reporter 2>/dev/null || true; rm -f "$log"' EXIT
+trap 'kill ${reporter:-} 2>/dev/null || true; rm -f "$log"' EXIT
 terminal=
 if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then terminal=1; fi
 (
@@ -30,7 +30,7 @@ if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then terminal=1; fi
 reporter=$!
 status=0
 "$@" >"$log" 2>&1 || status=$?
-kill $reporter
+kill $reporter 2>/dev/null || true
 wait $reporter 2>/dev/null || true
 if [ $terminal ]; then printf '\r\033[K' >&2; fi
 [ $status -eq 0 ] || grep -v '^\[[0-9]*/[0-9]*\] ' "$log" | tail -n 60 >&2 || true

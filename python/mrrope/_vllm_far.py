@@ -54,7 +54,7 @@ def read_near(parameters: dict[str, Any], rungs: tuple[Any, ...]) -> Near | None
     part = parameters["near_part"]
     length, step = (part.get("length"), part.get("step")) if isinstance(part, dict) else (None, None)
     if not all(isinstance(x, int) and not isinstance(x, bool) and x > 0 for x in (length, step)) \
-            or length + step >= window:
+            or length + step >= window or rungs[-1].length // step > 4096:
         _vllm_rungs.refuse(f"a near part of {length!r} tokens with steps of {step!r} is none of a window of {window}",
                            EXPORT)
     for i, rung in enumerate(given):

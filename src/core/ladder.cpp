@@ -61,6 +61,8 @@ Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_
 
 }  // namespace
 
+constexpr double kMostSharp = 100;
+
 // Makes the rungs of a method that grows.
 struct LadderMaker {
   const Geometry& geometry;
@@ -181,6 +183,11 @@ struct LadderMaker {
       refuse(cat(method_name(method.name, Growth::elastic), " is not possible: ", method.name,
                  " is the same at every length"),
              cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
+    }
+    if (!(sharpness_at(longest) <= kMostSharp)) {
+      refuse(cat("sharpen ", ladder.sharpen_, " multiplies queries at ", longest, " tokens by ",
+                 significant(sharpness_at(longest), 3), ", more than ", kMostSharp),
+             cat("give sharpen=", significant(default_sharpen(window), 3), " or leave it out"));
     }
     ladder.rungs_.push_back({window, make_plan(geometry, {})});
     if (reach == Reach::file) make_plan(geometry, ladder.extension_);  // refused at any length

@@ -41,7 +41,7 @@ void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
   refuse_if(
       !extension.methods.empty() || !extension.plan_files.empty() || extension.scale ||
-          !extension.profile.empty(),
+          (!extension.profile.empty() && extension.profile != "none"),
       "the server of an endpoint sets the scaling of its model",
       "remove --method, --plan, --profile and --scale; mrrope export writes a plan into files that "
       "servers run");

@@ -153,8 +153,7 @@ void run_demo(const DemoFlags& flags) {
     passes.insert(passes.end(), seekers.size() * needles.samples, length + answers * kWriting);
   }
   const engine::ReadingSpeed speed = measure_speed(*model);
-  std::cout << "That takes " << engine::time_text(speed, passes, " here") << ".\n\n"
-            << std::flush;
+  std::cout << "That takes " << engine::time_text(speed, passes, " here") << ".\n\n" << std::flush;
 
   catch_interrupts();
   eval::Progress progress(eval::stderr_writer(), eval::stderr_is_terminal());

@@ -144,6 +144,8 @@ void run_tune(const TuneFlags& flags) {
   engine.timelines = 3;
   tune::Profile profile{model_digest(facts.files), facts.geometry.train_length, space.ctx};
   profile.method.growth = space.growth;
+  refuse_if(flags.profile == "none", "tune writes a profile: none is not the name of a file",
+            "give --profile FILE, or leave it out");
   profile.file = flags.profile.empty() ? profile_place(facts, profile) : fs::path(flags.profile);
   refuse_if(profile.file.empty(), "there is no folder to keep a profile in: HOME is not set",
             "give --profile FILE");

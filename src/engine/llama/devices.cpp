@@ -86,7 +86,11 @@ AddOn load_add_on(const fs::path& file) {
   ggml_backend_reg_t backend = ggml_backend_load(file.c_str());
   const std::string why = take_llama_log();
   if (backend == nullptr) {
-    out.problem = cat(package, " cannot be loaded: ", why.substr(why.find(".so: ") + 1));
+    const std::size_t at = why.find(".so: ");
+    out.problem = cat(package, " cannot be loaded: ",
+                      why.empty()      ? "it does not support this system"
+                      : at == why.npos ? why
+                                       : why.substr(at + 5));
   } else if (ggml_backend_reg_dev_count(backend) == 0) {
     out.problem = cat(package, " finds no GPU", why.empty() ? "" : cat(": ", why));
   } else {
@@ -106,7 +110,8 @@ ggml_backend_dev_t device_named(const std::string& name) {
   }
   throw Error(ErrorKind::usage,
               cat("there is no device ", shown(name), ", but ", names(all_devices())),
-              "./run --cuda builds mrrope for NVIDIA GPUs");
+              backend_folder().empty() ? "./run --cuda builds mrrope for NVIDIA GPUs"
+                                       : "--device list shows them");
 }
 
 // The backends of add-ons with a GPU: of two, none is better than the other for sure.
@@ -142,6 +147,7 @@ void load_add_ons() {
 }
 
 std::vector<ggml_backend_dev_t> chosen_devices(const LocalOptions& options) {
+  start_llama();
   if (options.device.empty() && !is_ambiguous()) return {};
   std::vector<ggml_backend_dev_t> out;
   for (const ggml_backend_dev_t d : all_devices()) {

@@ -234,9 +234,11 @@ std::string take_llama_log() {
 void add_rpc_servers(const std::string& list) {
   if (list.empty()) return;
   // The backend may be a library that was loaded at start.
-  const auto add_server =
-      reinterpret_cast<decltype(&ggml_backend_rpc_add_server)>(ggml_backend_reg_get_proc_address(
-          ggml_backend_reg_by_name("RPC"), "ggml_backend_rpc_add_server"));
+  const ggml_backend_reg_t rpc = ggml_backend_reg_by_name("RPC");
+  throw_if(rpc == nullptr, ErrorKind::failed, "this installation has no code for --rpc",
+           "install mrrope again");
+  const auto add_server = reinterpret_cast<decltype(&ggml_backend_rpc_add_server)>(
+      ggml_backend_reg_get_proc_address(rpc, "ggml_backend_rpc_add_server"));
   for (const std::string& server : split_list(list)) {
     const std::size_t colon = server.rfind(':');
     const std::string port = colon == std::string::npos ? "" : server.substr(colon + 1);

@@ -100,6 +100,8 @@ TEST(Ladder, SharpensQueriesBeyondTheWindow) {
   }
   EXPECT_ERROR(make_ladder(kTiny, parse_method("pro(sharpen=0.5)"), 4096), usage, "sharpen");
   EXPECT_ERROR(parse_method("far:pi(sharpen=-1)"), usage, "from 0 to 16");
+  EXPECT_ERROR(make_ladder(kTiny, parse_method("far:pi(sharpen=16)"), 1 << 20), usage,
+               "sharpen 16 multiplies queries at 1048576 tokens by");
 }
 
 MethodSpec near_method(const char* name, NearPart near, double headroom = 1.25) {
