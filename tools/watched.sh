@@ -6,7 +6,6 @@ set -euo pipefail
 what=$1
 shift
 log=$(mktemp)
-trap 'kill ${reporter:-} 2>/dev/null || true; rm -f "$log"' EXIT
 terminal=
 if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then terminal=1; fi
 (
@@ -28,6 +27,8 @@ if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then terminal=1; fi
   done
 ) >&2 &
 reporter=$!
+# Set here and not before: a reporter that is stopped at its very start would run it.
+trap 'kill $reporter 2>/dev/null || true; rm -f "$log"' EXIT
 status=0
 "$@" >"$log" 2>&1 || status=$?
 kill $reporter 2>/dev/null || true

@@ -34,8 +34,12 @@ class Rotary:
         self.module, self.layer_type = module, layer_type
         prefix = f"{layer_type}_" if layer_type else ""
         self.frequencies, self.scaling = f"{prefix}inv_freq", f"{prefix}attention_scaling"
-        self.own = (getattr(module, self.frequencies), getattr(module, self.scaling))
         self.own_type = getattr(module, "rope_type", None)
+        kind = self.own_type.get(layer_type) if isinstance(self.own_type, dict) else self.own_type
+        frequencies = getattr(module, self.frequencies)
+        if kind in ("dynamic", "longrope"):  # those in use are of the last pass's length
+            frequencies = getattr(module, f"{prefix}original_inv_freq", frequencies).to(frequencies.device)
+        self.own = (frequencies, getattr(module, self.scaling))
         self._torch = torch
         self._made: dict[Any, Any] = {}
 

@@ -61,7 +61,7 @@ Plan static_plan(const Geometry& geometry, const MethodSpec& method, std::int64_
 
 }  // namespace
 
-constexpr double kMostSharp = 100;
+constexpr double kMostSharp = 1000;
 
 // Makes the rungs of a method that grows.
 struct LadderMaker {
@@ -184,16 +184,16 @@ struct LadderMaker {
                  " is the same at every length"),
              cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
     }
-    if (!(sharpness_at(longest) <= kMostSharp)) {
-      refuse(cat("sharpen ", ladder.sharpen_, " multiplies queries at ", longest, " tokens by ",
-                 significant(sharpness_at(longest), 3), ", more than ", kMostSharp),
-             cat("give sharpen=", significant(default_sharpen(window), 3), " or leave it out"));
-    }
     ladder.rungs_.push_back({window, make_plan(geometry, {})});
     if (reach == Reach::file) make_plan(geometry, ladder.extension_);  // refused at any length
     if (ladder.near_) {
       check_near();
       ladder.has_single_factor_ = has_one_factor(far_plan(longest));
+    }
+    if (!(sharpness_at(longest) <= kMostSharp)) {
+      refuse(cat("sharpen ", ladder.sharpen_, " multiplies queries at ", longest, " tokens by ",
+                 significant(sharpness_at(longest), 3), ", more than ", kMostSharp),
+             cat("give sharpen=", significant(default_sharpen(window), 3), " or leave it out"));
     }
     for (int k = 1; ladder.longest() < longest; ++k) {
       const double grown = double(window) * std::pow(ladder.rung_step_, k);
