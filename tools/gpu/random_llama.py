@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A random model of Llama-3-8B's geometry as a GGUF in Q8_0, for timings only.
 
-    random_llama.py OUT.gguf [--layers 32]
+    random_llama.py OUT.gguf [--layers 32] [--window 8192]
 
 Every byte of text is one token; the other tokens of the vocabulary are never made by the tokenizer.
 Needs numpy.
@@ -76,6 +76,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out")
     parser.add_argument("--layers", type=int, default=32)
+    parser.add_argument("--window", type=int, default=8192)
     args = parser.parse_args()
 
     vocabulary = 128256
@@ -84,7 +85,7 @@ def main():
         key("general.architecture", STRING, text("llama")),
         key("general.name", STRING, text("random Llama-3-8B")),
         u32("llama.block_count", args.layers),
-        u32("llama.context_length", 8192),
+        u32("llama.context_length", args.window),
         u32("llama.embedding_length", 4096),
         u32("llama.feed_forward_length", 14336),
         u32("llama.attention.head_count", 32),

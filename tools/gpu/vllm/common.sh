@@ -21,3 +21,11 @@ ask() { # NAME PORT WHAT ARGUMENT...: of rungs.py
   say "$what $name: exit $?"
   tail -n 12 "$logs/$what-$name.log" | tee -a "$summary"
 }
+refused() { # NAME:PORT...: servers that must end by themselves with the reason
+  local pair
+  for pair in "$@"; do
+    ! "$serve" wait "${pair%:*}" "${pair#*:}" 150 || say "${pair%:*}: it SERVES"
+    grep -h -o "mrrope: .*" "$logs/serve-${pair%:*}.log" | grep -v "rungs, up to" | head -n 1 | tee -a "$summary"
+  done
+  "$serve" stop "${@%:*}"
+}

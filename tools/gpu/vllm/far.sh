@@ -43,36 +43,19 @@ say "needle, mrrope's engine: exit $?"
 tail -n 8 "$logs/far-needle-own.txt" | tee -a "$summary"
 "$serve" stop far far-tight far-uncached far-half far-bf16 far-v1 yarn
 
-long=("${graphs[@]}" --max-model-len 131072 --kv-cache-memory-bytes 24G)
-"$python" "$scripts/random_1b.py" "$models/1b-far" && "$python" "$scripts/models.py" plain "$models/1b-far" \
-  "$models/1b-plain" && {
+"$python" "$scripts/random_1b.py" "$models/1b-far" && {
+  "$serve" start 1b-f32 "$models/1b-far" 8311 "${graphs[@]}" "${custom[@]}" --max-model-len 32768 --dtype float32
+  "$serve" start 1b-f16 "$models/1b-far" 8312 "${graphs[@]}" "${custom[@]}" --max-model-len 32768 --dtype float16
   "$python" "$scripts/far.py" "$models/1b-far" "$kit/refs/tokens.json" "$refs/1b" 0 3 2>&1 | tee -a "$summary"
-  "$serve" start 1b-f32 "$models/1b-far" 8311 "${long[@]}" "${custom[@]}" --dtype float32
-  "$serve" start 1b-far "$models/1b-far" 8312 "${long[@]}" "${custom[@]}" --dtype float16
-  "$serve" start 1b-plain "$models/1b-plain" 8313 "${long[@]}" --dtype float16
   ask 1b-f32 8311 scores "$refs/1b" 0.02 0.001
-  "$serve" stop 1b-f32
-  ask 1b-far 8312 scores "$refs/1b" 0.6 0.06
-  "$serve" wait 1b-plain 8313 300 && ask 1b-far 8312 speed 1b-plain http://127.0.0.1:8313 0.80 0.90
-  "$serve" stop 1b-far 1b-plain
-}
-"$python" "$scripts/models.py" plain "$models/shape-far" "$models/shape-plain" && {
-  "$serve" start shape-far "$models/shape-far" 8314 "${long[@]}" "${custom[@]}" --load-format dummy
-  "$serve" start shape-plain "$models/shape-plain" 8315 "${long[@]}" --load-format dummy
-  "$serve" wait shape-plain 8315 300 && ask shape-far 8314 speed shape-plain http://127.0.0.1:8315 0.80 0.90
-  "$serve" stop shape-far shape-plain
-}
-# Each must end by itself with the reason.
-refused() { # NAME FOLDER FLAG...
-  "$serve" start "$1" "$2" 8321 "${graphs[@]}" --max-model-len 32768 "${@:3}"
-  "$serve" wait "$1" 8321 120 && say "$1: it SERVES"
-  grep -h -o "mrrope: .*" "$logs/serve-$1.log" | grep -v "rungs, up to" | head -n 1 | tee -a "$summary"
-  "$serve" stop "$1"
+  ask 1b-f16 8312 scores "$refs/1b" 0.6 0.06
+  "$serve" stop 1b-f32 1b-f16
 }
 "$python" "$scripts/models.py" broken "$models/tiny-far" "$WORK/near" near
 "$python" "$scripts/models.py" plain "$models/tiny-far" "$WORK/no-ladder"
-refused near "$WORK/near" "${custom[@]}"
-refused no-custom "$models/tiny-far"
-refused no-ladder "$WORK/no-ladder" "${custom[@]}"
-refused not-far "$models/tiny-ladder" "${custom[@]}"
+"$serve" start near "$WORK/near" 8321 "${tiny[@]}"
+"$serve" start no-custom "$models/tiny-far" 8322 "${graphs[@]}" --max-model-len 32768
+"$serve" start no-ladder "$WORK/no-ladder" 8323 "${tiny[@]}"
+"$serve" start not-far "$models/tiny-ladder" 8324 "${tiny[@]}"
+refused near:8321 no-custom:8322 no-ladder:8323 not-far:8324
 say end

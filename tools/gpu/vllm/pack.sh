@@ -46,7 +46,9 @@ done
 # A rung for every request (rungs.sh): Tiny up to 32K, the random Llama up to 128K.
 ladder='elastic:pro(rung_step=2,headroom=1)'
 "$bin/mrrope" export "$tiny" --method "$ladder" --ctx 32k --to hf-mrrope --copy --force -o kit/models/tiny-ladder
-"$bin/mrrope" export 1b --method "$ladder" --ctx 128k --to hf-mrrope --copy --force -o kit/models/1b-ladder
+for name in 1b shape; do
+  "$bin/mrrope" export $name --method "$ladder" --ctx 128k --to hf-mrrope --copy --force -o kit/models/$name-ladder
+done
 "$bin/mrrope" export "$tiny" --method yarn --ctx 8k --to hf --copy --force -o kit/models/tiny-yarn
 # Near and far keys (far.sh).
 far='far:pi(rung_step=2)'

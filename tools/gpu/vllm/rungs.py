@@ -6,7 +6,7 @@
   rungs.py cached NAME URL OTHER_NAME OTHER REFS WORST RMS   64 generated tokens, with a prefix cache and without
   rungs.py load NAME URL REFS WORST [SHORT] 1,000 mixed requests, a tenth cancelled; every answer's plan is checked.
                                             SHORT: tokens of the shortest text, 16
-  rungs.py speed NAME URL PLAIN_NAME PLAIN PREFILL DECODE   tokens per second beside the unmodified model, longest
+  rungs.py speed PLAIN_NAME PLAIN NAME URL PREFILL DECODE ...   tokens per second beside the unmodified model, longest
                                             128K, and the shares of its speed that are demanded
 
 REFS: a folder with rung-0.json, rung-1.json, ... of score_tokens under the static plan of each rung,
@@ -151,29 +151,31 @@ def run_load(name, url, refs, worst, short=16):
     return not failed and not far
 
 
-def run_speed(name, url, plain_name, plain, prefill, decode):
+def run_speed(plain, plain_url, *others):
     """Prompts are read first, and then sent again for 256 tokens more, when the prefix cache has them. No rung ends
     between a length and 257 tokens behind it."""
     lengths = [512] * 12 + [3600] * 10 + [16384] * 6 + [32768] * 3 + [131072 - 257]
-    totals = {url: ([], []), plain: ([], [])}
+    others = [others[i:i + 4] for i in range(0, len(others), 4)]
+    speeds = {name: ([], []) for name in (plain, *(name for name, *_ in others))}
     for turn in range(4):  # the first warms up
-        for at, model in ((url, name), (plain, plain_name)):
+        for name, url in ((plain, plain_url), *((name, url) for name, url, _, _ in others)):
             chance = random.Random(turn)  # new texts in every turn
             jobs = [[chance.randrange(10, 8000) for _ in range(length)] for length in lengths]
             chance.shuffle(jobs)
-            for most, work, speeds in ((1, sum(lengths), totals[at][0]), (257, 256 * len(jobs), totals[at][1])):
+            for most, work, found in ((1, sum(lengths), speeds[name][0]), (257, 256 * len(jobs), speeds[name][1])):
                 started = time.time()
                 with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
-                    list(pool.map(lambda tokens: post(at + "/v1/completions", {
-                        "model": model, "prompt": tokens, "max_tokens": most, "ignore_eos": True}, 600), jobs))
+                    list(pool.map(lambda tokens: post(url + "/v1/completions", {
+                        "model": name, "prompt": tokens, "max_tokens": most, "ignore_eos": True}, 600), jobs))
                 if turn:
-                    speeds.append(work / (time.time() - started))
+                    found.append(work / (time.time() - started))
     good = True
-    for what, least, mine, theirs in zip(("prefill", "decode"), (prefill, decode), totals[url], totals[plain]):
-        share = sorted(mine)[1] / sorted(theirs)[1]
-        good &= share >= float(least)
-        print(f"{name} {what}: {sorted(mine)[1]:.0f} tokens/s, plain {sorted(theirs)[1]:.0f}: {share:.3f} of {least} "
-              f"(turns {[round(x) for x in mine]}, {[round(x) for x in theirs]})")
+    for name, _, *least in others:
+        for what, asked, mine, theirs in zip(("prefill", "decode"), least, speeds[name], speeds[plain]):
+            share = sorted(mine)[1] / sorted(theirs)[1]
+            good &= share >= float(asked)
+            print(f"{name} {what}: {sorted(mine)[1]:.0f} tokens/s, plain {sorted(theirs)[1]:.0f}: {share:.3f}, asked "
+                  f"{asked} (turns {[round(x) for x in mine]}, {[round(x) for x in theirs]})")
     return good
 
 
