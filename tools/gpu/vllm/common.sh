@@ -25,7 +25,7 @@ refused() { # NAME:PORT...: servers that must end by themselves with the reason
   local pair
   for pair in "$@"; do
     ! "$serve" wait "${pair%:*}" "${pair#*:}" 150 || say "${pair%:*}: it SERVES"
-    grep -h -o "mrrope: .*" "$logs/serve-${pair%:*}.log" | grep -v "rungs, up to" | head -n 1 | tee -a "$summary"
+    grep -h -o "Error: mrrope: .*" "$logs/serve-${pair%:*}.log" | head -n 1 | tee -a "$summary"
   done
   "$serve" stop "${@%:*}"
 }

@@ -12,7 +12,7 @@ tiny=("${graphs[@]}" --max-model-len 32768 --max-num-batched-tokens 512 "${custo
 
 start() { "$serve" start "$1" "$models/tiny-far" "$2" "${tiny[@]}" "${@:3}"; }
 start far 8301 --dtype float32
-start far-tight 8302 --dtype float32 --kv-cache-memory-bytes 300M # its log must say that some were preempted
+start far-tight 8302 --dtype float32 --kv-cache-memory-bytes 700M # its log must say that some were preempted
 start far-uncached 8303 --dtype float32 --no-enable-prefix-caching
 start far-half 8304 --dtype float16
 start far-bf16 8305 --dtype bfloat16
@@ -23,7 +23,7 @@ for name in far:8301 far-tight:8302 far-v1:8306; do
   ask "${name%:*}" "${name#*:}" scores "$refs/tiny" 0.02 0.001
 done
 ask far-half 8304 scores "$refs/tiny" 0.3 0.03
-ask far-bf16 8305 scores "$refs/tiny" 2 0.2
+ask far-bf16 8305 scores "$refs/tiny" 1 0.1
 "$serve" wait far-uncached 8303 60
 ask far 8301 cached far-uncached http://127.0.0.1:8303 "$refs/tiny" 0.02 0.001
 ask far 8301 load "$refs/tiny" 0.02 1100 # beyond the window, where plans differ

@@ -12,11 +12,11 @@ tiny=("${graphs[@]}" --max-model-len 32768 --max-num-batched-tokens 512)
 float32=(--dtype float32 --attention-backend TRITON_ATTN)
 
 "$serve" start mixed "$models/tiny-ladder" 8201 "${tiny[@]}" "${float32[@]}"
-"$serve" start tight "$models/tiny-ladder" 8202 "${tiny[@]}" "${float32[@]}" --kv-cache-memory-bytes 300M
+"$serve" start tight "$models/tiny-ladder" 8202 "${tiny[@]}" "${float32[@]}" --kv-cache-memory-bytes 700M
 "$serve" start uncached "$models/tiny-ladder" 8203 "${tiny[@]}" "${float32[@]}" --no-enable-prefix-caching
 "$serve" start half "$models/tiny-ladder" 8204 "${tiny[@]}" --dtype float16
 VLLM_USE_V2_MODEL_RUNNER=0 "$serve" start v1 "$models/tiny-ladder" 8205 "${tiny[@]}" "${float32[@]}"
-"$python" "$scripts/classes.py" >"$logs/classes.log" 2>&1
+CUDA_VISIBLE_DEVICES="" TRITON_INTERPRET=1 "$python" "$scripts/classes.py" >"$logs/classes.log" 2>&1
 say "classes: exit $?"
 [ -s "$refs/rung-4.json" ] ||
   "$python" "$scripts/far.py" "$models/tiny-ladder" "$kit/refs/tokens.json" "$refs" 0 2 3 4 2>&1 | tee -a "$summary"
