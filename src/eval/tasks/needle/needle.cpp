@@ -424,7 +424,7 @@ class Needles {
                          length_text(table_.window), ")\n");
     for (const MethodRow& m : table_.methods) {
       // The plan of a model behind an endpoint is not known.
-      const std::string scale = std::isnan(m.scale) ? "" : cat(", scale ", m.scale);
+      const std::string scale = std::isnan(m.scale) ? "" : cat(", scale ", significant(m.scale, 4));
       table_.tables.push_back({cat("\n", m.method, scale, ": ROUGE-1 recall in percent\n"),
                                kRecall,
                                Axis::depth,
