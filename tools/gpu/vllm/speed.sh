@@ -1,33 +1,34 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Speeds beside plain vLLM on a GPU machine that does nothing else, after all.sh or install.sh (its variables):
-# static plans, rungs, near and far keys. speed.log is the summary.
+# rungs, near and far keys. speed.log is the summary; data/bench of this tree keeps it. COMMIT: of this tree.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 summary=$logs/speed.log
 "$python" "$scripts/random_1b.py" "$models/1b-far"
-for name in 1b-ladder 1b-mrrope; do ln -sf "$models/1b-far/model.safetensors" "$models/$name/"; done
-start() { # NAME FOLDER PORT FLAG...
-  "$serve" start "$1" "$models/$2" "$3" --no-enforce-eager --enable-prompt-tokens-details --max-model-len 131072 \
-    --kv-cache-memory-bytes 16G --dtype float16 "${@:4}"
-}
-measure() { # MODEL PORT FLAG...
-  local model=$1 port=$2 name
+ln -sf "$models/1b-far/model.safetensors" "$models/1b-ladder/"
+start() { # MODEL PORT FLAG...: plain, rungs, near and far
+  local model=$1 port=$2 kind flags
   shift 2
   "$python" "$scripts/models.py" plain "$models/$model-far" "$models/$model-plain"
-  start "$model-plain" "$model-plain" "$port" "$@"
-  start "$model-ladder" "$model-ladder" $((port + 1)) "$@"
-  start "$model-far" "$model-far" $((port + 2)) --attention-backend CUSTOM "$@"
-  for name in plain:0 ladder:1 far:2; do
-    "$serve" wait "$model-${name%:*}" $((port + ${name#*:})) 300 || return
+  for kind in plain ladder far; do
+    flags=("$@")
+    [ $kind != far ] || flags+=(--attention-backend CUSTOM)
+    "$serve" start "$model-$kind" "$models/$model-$kind" $((port++)) --no-enforce-eager --max-model-len 131072 \
+      --enable-prompt-tokens-details --kv-cache-memory-bytes 13G --dtype float16 "${flags[@]}"
   done
-  at=http://127.0.0.1
-  timeout 400 "$python" "$scripts/rungs.py" speed "$model-plain" $at:$port "$model-ladder" $at:$((port + 1)) 0.98 0.98 \
-    "$model-far" $at:$((port + 2)) 0.80 0.90 >"$logs/speed-$model.log" 2>&1
-  say "speed $model: exit $?"
-  tee -a "$summary" <"$logs/speed-$model.log"
+}
+measure() { # MODEL PORT TITLE
+  local model=$1 port=$2 at=http://127.0.0.1
+  "$serve" wait "$model-plain" "$port" 300 && "$serve" wait "$model-ladder" $((port + 1)) 300 &&
+    "$serve" wait "$model-far" $((port + 2)) 300 &&
+    "$python" "$scripts/../../docs/keep.py" bench "vllm-$model" "vLLM 0.26.0 on an H200: $3" --commit "$COMMIT" -- \
+      "$python" "$scripts/rungs.py" speed "$model-plain" $at:$port "$model-ladder" $at:$((port + 1)) 0.98 0.98 \
+      "$model-far" $at:$((port + 2)) 0.80 0.90 2>&1 | tee -a "$summary"
   "$serve" stop "$model-plain" "$model-ladder" "$model-far"
 }
-measure 1b 8401
-measure shape 8411 --load-format dummy
+start 1b 8401
+start shape 8411 --load-format dummy
+measure 1b 8401 "a random Llama of 1 B"
+measure shape 8411 "the shape of Qwen2.5-Coder-1.5B"
 say end
