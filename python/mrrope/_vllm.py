@@ -64,6 +64,15 @@ def checked(parameters: dict[str, Any], rotary_dim: int) -> tuple[float, tuple[f
     return float(parameters.get("rope_theta", 10000)), tuple(map(float, factors)), float(temperature)
 
 
+def accept_rope_type() -> None:
+    """transformers warns, many times, of a rope type that it has no check for; checked() and read_ladder() are ours."""
+    try:
+        from transformers.modeling_rope_utils import RotaryEmbeddingConfigMixin
+    except ImportError:
+        return  # transformers 4 does not warn
+    setattr(RotaryEmbeddingConfigMixin, f"_validate_{ROPE_TYPE}_rope_parameters", lambda *_, **__: None)
+
+
 def register() -> None:
     """Teaches vLLM the rope type. Calling it again changes nothing."""
     from vllm.model_executor.layers import rotary_embedding as layers
@@ -74,6 +83,7 @@ def register() -> None:
     from vllm.logger import init_logger
 
     log = init_logger("vllm.mrrope").info  # vLLM shows its own loggers only
+    accept_rope_type()
     _vllm_rungs.hook_admission(check_version, log)
     _vllm_far.register_backend()
 
