@@ -49,6 +49,7 @@ ladder='elastic:pro(rung_step=2,headroom=1)'
 for name in 1b shape; do
   "$bin/mrrope" export $name --method "$ladder" --ctx 128k --to hf-mrrope --copy --force -o kit/models/$name-ladder
 done
+"$bin/mrrope" export 1b --method pro --ctx 128k --to hf-mrrope --copy --force -o kit/models/1b-static
 "$bin/mrrope" export "$tiny" --method yarn --ctx 8k --to hf --copy --force -o kit/models/tiny-yarn
 # Near and far keys (far.sh).
 far='far:pi(rung_step=2)'
