@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Speeds beside plain vLLM on a GPU machine that does nothing else, after all.sh or install.sh (its variables):
-# static plans, rungs, near and far keys. speed.log is the summary; data/bench of this tree keeps it. COMMIT: of this tree.
+# static plans, rungs, near and far keys. speed.log is the summary, data/bench of this tree (at $COMMIT) keeps it.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 summary=$logs/speed.log
