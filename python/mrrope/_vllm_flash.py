@@ -18,6 +18,7 @@ import triton.language as tl
 from ._vllm_kernel import layout
 
 PAGE = 16           # near keys to a page, at most
+TILE = 16           # of a page, turned at once
 ROWS = 128 * 128    # rows of queries that occupy a GPU: FlashAttention need not split their keys
 attend: Any = None  # flash_attn_varlen_func, once find() has found it
 
@@ -51,7 +52,7 @@ class Plan(NamedTuple):
     far: Pass | None
     tokens: Any = None    # of the near pass
     turns: Any = None     # of these, rows of Tables.back
-    owners: Any = None    # of the pages of near keys: the request
+    owners: Any = None    # of the tiles of near keys: the request
     firsts: Any = None    # and the position of the first key
     far_tokens: int = 0
     page: int = 0
@@ -62,16 +63,16 @@ def make_plan(tables: Any, starts: list[int], lengths: list[int], block_table: A
     counts = [b - a for a, b in zip(starts, starts[1:])]
     rungs, expected = tables.batch
     page = min(PAGE, tables.step & -tables.step)  # a border begins a page
-    if page < 16 or (expected and counts != expected + [0] * (len(counts) - len(expected))):
+    if page < TILE or (expected and counts != expected + [0] * (len(counts) - len(expected))):
         return None  # or a batch that vLLM warms up with
     rungs, block_table = rungs + [0] * (len(counts) - len(rungs)), block_table[:len(counts)]
     single = any(rungs) and 1 in counts
-    plain, segments, pages = [], [], []
+    plain, segments, tiles = [], [], []
     for request, (start, count, length, rung) in enumerate(zip(starts, counts, lengths, rungs)):
         plain.append(length if not rung and (count > 1 or not single) else 0)
         if count < 2 or not rung:
             continue
-        at, lowest, begin = length - count, -1, len(pages)
+        at, lowest, begin = length - count, -1, len(tiles) * TILE // page
         while at < length:
             beyond = at >= tables.window
             border = (at + 1 - tables.near) // tables.step * tables.step if beyond else 0
@@ -80,8 +81,8 @@ def make_plan(tables: Any, starts: list[int], lengths: list[int], block_table: A
             segments.append((border == 0, start + at - length + count, end - at, border, end - border, request,
                              rung * tables.back.shape[1] + border // tables.step, begin + (border - lowest) // page))
             at = end
-        pages += [(request, j) for j in range(lowest, length, page)]
-    if len(pages) * page > 8 * tables.rows.shape[0] + tables.window:
+        tiles += [(request, j) for j in range(lowest, lowest + -(-(length - lowest) // page) * page, TILE)]
+    if len(tiles) * TILE > 8 * tables.rows.shape[0] + tables.window:
         return None  # many short ends of long texts
 
     def moved(*lists: Any) -> Any:
@@ -97,9 +98,9 @@ def make_plan(tables: Any, starts: list[int], lengths: list[int], block_table: A
     far, ends = len(segments) - is_near.sum(), count.cumsum()
     tokens = numpy.arange(ends[-1]) + (first - ends + count).repeat(count)
     keys, tokens, turns, ends_there, near_there, begin, border_there, request, owners, firsts = moved(
-        plain, tokens, turn.repeat(count), [0, *ends], near, begin, border[:far], request[:far], *zip(*pages))
+        plain, tokens, turn.repeat(count), [0, *ends], near, begin, border[:far], request[:far], *zip(*tiles))
     steps = torch.arange(-(-near.max() // page), dtype=torch.int32, device=block_table.device)
-    table = (begin[:, None] + steps).clamp_(max=len(pages) - 1)
+    table = (begin[:, None] + steps).clamp_(max=len(tiles) * TILE // page - 1)
     # For one query at most FlashAttention 2 has a layout of its own.
     near_pass = Pass(ends_there, near_there, table, max(2, int(count.max())), int(near.max()))
     far_pass = Pass(ends_there[:far + 1], border_there, block_table.index_select(0, request),
@@ -141,17 +142,17 @@ def _queries(near, far, query, tokens, turns, back, sharpness, far_tokens, query
 def _near_keys(to_keys, to_values, keys, values, block_table, seq_lens, rungs, owners, firsts, coarse, fine,
                table_stride: tl.int64, key_page: tl.int64, key_slot: tl.int64, key_head: tl.int64,
                value_page: tl.int64, value_slot: tl.int64, value_head: tl.int64, coarse_rows, FINE_ROWS: tl.constexpr,
-               HEADS: tl.constexpr, PAGE: tl.constexpr, TO_PAGE: tl.constexpr, DIM: tl.constexpr,
+               HEADS: tl.constexpr, PAGE: tl.constexpr, TILE: tl.constexpr, DIM: tl.constexpr,
                DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr,
                STRIDE: tl.constexpr, APART: tl.constexpr):
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     owner = tl.load(owners + row).to(tl.int64)
     rung = tl.load(rungs + owner)
-    slot = tl.arange(0, TO_PAGE)[:, None]
+    slot = tl.arange(0, TILE)[:, None]
     j = tl.load(firsts + row) + slot
     there = j < tl.load(seq_lens + owner)  # zeros behind the last
     page = tl.load(block_table + owner * table_stride + j // PAGE, mask=there, other=0).to(tl.int64)
-    to = ((row * TO_PAGE + slot) * HEADS + head) * DIM
+    to = ((row * TILE + slot) * HEADS + head) * DIM
     source = keys + page * key_page + (j % PAGE) * key_slot + head * key_head
     pair = tl.arange(0, PAIRS_PADDED)[None, :]
     mask = there & (pair < PAIRS)
@@ -212,11 +213,11 @@ def attention(plan: Plan, tables: Any, query: Any, keys: Any, values: Any, out: 
     near, far = (query.new_empty(n, heads, dim) for n in (tokens, plan.far_tokens))
     _queries[grid](near, far, query, plan.tokens, plan.turns, tables.back, tables.sharpness, plan.far_tokens,
                    query.stride(0), query.stride(1), tables.back.shape[1], HEADS=heads, BLOCK=block, **elements)
-    pages = keys.new_empty(2, len(plan.owners), plan.page, kv, dim)
+    pages = keys.new_empty(2, len(plan.owners) * TILE // plan.page, plan.page, kv, dim)
     _near_keys[(len(plan.owners), kv)](
         *pages, keys, values, block_table, seq_lens, tables.rung, plan.owners, plan.firsts, tables.coarse, tables.fine,
         block_table.stride(0), *keys.stride()[:3], *values.stride()[:3], tables.coarse.shape[1],
-        FINE_ROWS=tables.fine.shape[1], HEADS=kv, PAGE=keys.shape[1], TO_PAGE=plan.page, **elements)
+        FINE_ROWS=tables.fine.shape[1], HEADS=kv, PAGE=keys.shape[1], TILE=TILE, **elements)
     splits = {"num_splits": int(tokens * heads >= ROWS), "return_softmax_lse": True}
     made, total = run(near, *pages, plan.near, True, **splits)
     far_made, far_total = run(far, keys, values, plan.far, False, **splits) if plan.far else (made, total)

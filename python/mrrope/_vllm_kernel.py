@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_seqs"])  # one kernel for batches of all sizes
 def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq_lens, starts, rungs, back, coarse,
             fine, sharpness, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64, query_token: tl.int64,
             query_head: tl.int64, out_token: tl.int64, out_head: tl.int64, key_page: tl.int64, key_slot: tl.int64,

@@ -200,10 +200,11 @@ def check_kernel():
         shape = (len(batch), heads, segments)
         parts = [torch.full(s, float("nan")) for s in ((*shape, 1 << (dim - 1).bit_length()), shape, shape)]
         starts, lengths = torch.tensor([0, *counts]).cumsum(0).int(), torch.tensor(lengths, dtype=torch.int32)
+        _vllm_flash.PAGE = 16 if heads == 4 else 128
         plan = _vllm_flash.make_plan(tables, starts.tolist(), lengths.tolist(), block_table, starts)
         assert bool(plan) == bool(step)
         if plan:
-            assert plan.single == (1 in counts) and plan.page == 16
+            assert plan.single == (1 in counts) and plan.page == (step if heads == 6 else 16)
             _vllm_flash.attention(plan, tables, query, keys, values, out, lengths, block_table, dim ** -0.5, softcap, 3)
         if not plan or plan.single:
             _vllm_kernel.attention(tables, query, keys, values, out, starts, lengths, block_table,
