@@ -15,8 +15,6 @@ import torch
 import triton
 import triton.language as tl
 
-from ._vllm_kernel import layout
-
 PAGE = 16           # near keys to a page, at most
 TILE = 16           # of a page, turned at once
 ROWS = 128 * 128    # rows of queries that occupy a GPU: FlashAttention need not split their keys
@@ -108,34 +106,32 @@ def make_plan(tables: Any, starts: list[int], lengths: list[int], block_table: A
     return Plan(single, whole(keys), near_pass, far_pass, tokens, turns, owners, firsts, int(count[:far].sum()), page)
 
 
+@triton.jit
+def _elements(DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, APART: tl.constexpr):
+    """Of a head: whether they are turned, their pair, the other of it, and the sign of its part."""
+    dim = tl.arange(0, DIM_PADDED)[None, :]
+    second = dim // APART % 2
+    first = dim - second * APART
+    return dim, dim < 2 * PAIRS, first if APART > 1 else first // 2, dim + APART - 2 * second * APART, 2 * second - 1
+
+
 @triton.jit(do_not_specialize=["far_tokens"])
 def _queries(near, far, query, tokens, turns, back, sharpness, far_tokens, query_token: tl.int64, query_head: tl.int64,
              borders, HEADS: tl.constexpr, BLOCK: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
-             PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr, STRIDE: tl.constexpr,
-             APART: tl.constexpr):
+             PAIRS: tl.constexpr, APART: tl.constexpr):
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[:, None]
+    dim, turned, pair, other, sign = _elements(DIM_PADDED, PAIRS, APART)
     turn = tl.load(turns + row)
-    sharp = tl.where(turn % borders > 0, tl.load(sharpness + turn // borders), 1.0)
-    pair = tl.arange(0, PAIRS_PADDED)[None, :]
-    mask = (head < HEADS) & (pair < PAIRS)
-    is_far = row < far_tokens
+    sharp = tl.where(turned & (turn % borders > 0), tl.load(sharpness + turn // borders), 1.0)
     source = query + tl.load(tokens + row).to(tl.int64) * query_token + head * query_head
-    to = (row * HEADS + head) * DIM
-    a = tl.load(source + pair * STRIDE, mask=mask, other=0.0).to(tl.float32)
-    b = tl.load(source + pair * STRIDE + APART, mask=mask, other=0.0).to(tl.float32)
-    c = tl.load(back + turn * (2 * PAIRS) + pair, mask=pair < PAIRS, other=1.0)
-    s = tl.load(back + turn * (2 * PAIRS) + PAIRS + pair, mask=pair < PAIRS, other=0.0)
-    kind = near.dtype.element_ty
-    tl.store(near + to + pair * STRIDE, ((a * c - b * s) * sharp).to(kind), mask=mask)
-    tl.store(near + to + pair * STRIDE + APART, ((b * c + a * s) * sharp).to(kind), mask=mask)
-    tl.store(far + to + pair * STRIDE, (a * sharp).to(kind), mask=mask & is_far)
-    tl.store(far + to + pair * STRIDE + APART, (b * sharp).to(kind), mask=mask & is_far)
-    if REST_PADDED:
-        rest = 2 * PAIRS + tl.arange(0, REST_PADDED)[None, :]
-        mask = (head < HEADS) & (rest < DIM)
-        more = tl.load(source + rest, mask=mask, other=0.0)
-        tl.store(near + to + rest, more, mask=mask)
-        tl.store(far + to + rest, more, mask=mask & is_far)
+    mask = (head < HEADS) & (dim < DIM)
+    q = tl.load(source + dim, mask=mask, other=0.0).to(tl.float32)
+    o = tl.load(source + other, mask=mask & turned, other=0.0).to(tl.float32)
+    c = tl.load(back + turn * (2 * PAIRS) + pair, mask=turned, other=1.0)
+    s = tl.load(back + turn * (2 * PAIRS) + PAIRS + pair, mask=turned, other=0.0) * sign
+    to = (row * HEADS + head) * DIM + dim
+    tl.store(near + to, ((q * c + o * s) * sharp).to(near.dtype.element_ty), mask=mask)
+    tl.store(far + to, (q * sharp).to(far.dtype.element_ty), mask=mask & (row < far_tokens))
 
 
 @triton.jit
@@ -143,37 +139,28 @@ def _near_keys(to_keys, to_values, keys, values, block_table, seq_lens, rungs, o
                table_stride: tl.int64, key_page: tl.int64, key_slot: tl.int64, key_head: tl.int64,
                value_page: tl.int64, value_slot: tl.int64, value_head: tl.int64, coarse_rows, FINE_ROWS: tl.constexpr,
                HEADS: tl.constexpr, PAGE: tl.constexpr, TILE: tl.constexpr, DIM: tl.constexpr,
-               DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr,
-               STRIDE: tl.constexpr, APART: tl.constexpr):
+               DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, APART: tl.constexpr):
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    dim, turned, pair, other, sign = _elements(DIM_PADDED, PAIRS, APART)
     owner = tl.load(owners + row).to(tl.int64)
-    rung = tl.load(rungs + owner)
-    slot = tl.arange(0, TILE)[:, None]
+    rung, slot = tl.load(rungs + owner), tl.arange(0, TILE)[:, None]
     j = tl.load(firsts + row) + slot
     there = j < tl.load(seq_lens + owner)  # zeros behind the last
     page = tl.load(block_table + owner * table_stride + j // PAGE, mask=there, other=0).to(tl.int64)
-    to = ((row * TILE + slot) * HEADS + head) * DIM
     source = keys + page * key_page + (j % PAGE) * key_slot + head * key_head
-    pair = tl.arange(0, PAIRS_PADDED)[None, :]
-    mask = there & (pair < PAIRS)
-    a = tl.load(source + pair * STRIDE, mask=mask, other=0.0).to(tl.float32)
-    b = tl.load(source + pair * STRIDE + APART, mask=mask, other=0.0).to(tl.float32)
+    mask = there & turned
+    k = tl.load(source + dim, mask=there & (dim < DIM), other=0.0).to(tl.float32)
+    o = tl.load(source + other, mask=mask, other=0.0).to(tl.float32)
     c_at = coarse + (rung * coarse_rows + j // FINE_ROWS) * (2 * PAIRS) + pair
     f_at = fine + (rung * FINE_ROWS + j % FINE_ROWS) * (2 * PAIRS) + pair
     c0, s0 = tl.load(c_at, mask=mask, other=1.0), tl.load(c_at + PAIRS, mask=mask, other=0.0)
     c1, s1 = tl.load(f_at, mask=mask, other=1.0), tl.load(f_at + PAIRS, mask=mask, other=0.0)
-    c, s = c0 * c1 - s0 * s1, s0 * c1 + c0 * s1
-    kind = keys.dtype.element_ty
-    tl.store(to_keys + to + pair * STRIDE, (a * c - b * s).to(kind), mask=pair < PAIRS)
-    tl.store(to_keys + to + pair * STRIDE + APART, (b * c + a * s).to(kind), mask=pair < PAIRS)
-    if REST_PADDED:
-        rest = 2 * PAIRS + tl.arange(0, REST_PADDED)[None, :]
-        more = tl.load(source + rest, mask=there & (rest < DIM), other=0.0)
-        tl.store(to_keys + to + rest, more, mask=rest < DIM)
-    dim = tl.arange(0, DIM_PADDED)[None, :]
+    to = ((row * TILE + slot) * HEADS + head) * DIM + dim
+    k = k * (c0 * c1 - s0 * s1) + o * (s0 * c1 + c0 * s1) * sign
+    tl.store(to_keys + to, k.to(to_keys.dtype.element_ty), mask=dim < DIM)
     v = tl.load(values + page * value_page + (j % PAGE) * value_slot + head * value_head + dim,
                 mask=there & (dim < DIM), other=0.0)
-    tl.store(to_values + to + dim, v, mask=dim < DIM)
+    tl.store(to_values + to, v, mask=dim < DIM)
 
 
 @triton.jit(do_not_specialize=["near_tokens", "far_tokens"])
@@ -207,8 +194,9 @@ def attention(plan: Plan, tables: Any, query: Any, keys: Any, values: Any, out: 
         run(query, keys, values, plan.plain, True, out=out)
     if not plan.near:
         return
-    elements, tokens = layout(tables, dim), len(plan.tokens)
-    block = triton.next_power_of_2(min(heads, max(1, 4096 // elements["DIM_PADDED"])))
+    tokens, padded = len(plan.tokens), triton.next_power_of_2(dim)
+    elements = {"DIM": dim, "DIM_PADDED": padded, "PAIRS": tables.pairs, "APART": tables.apart}
+    block = triton.next_power_of_2(min(heads, max(1, 4096 // padded)))
     grid = (tokens, triton.cdiv(heads, block))
     near, far = (query.new_empty(n, heads, dim) for n in (tokens, plan.far_tokens))
     _queries[grid](near, far, query, plan.tokens, plan.turns, tables.back, tables.sharpness, plan.far_tokens,
@@ -222,4 +210,4 @@ def attention(plan: Plan, tables: Any, query: Any, keys: Any, values: Any, out: 
     made, total = run(near, *pages, plan.near, True, **splits)
     far_made, far_total = run(far, keys, values, plan.far, False, **splits) if plan.far else (made, total)
     _join[grid](out, made, total, far_made, far_total, plan.tokens, tokens, plan.far_tokens, out.stride(0),
-                out.stride(1), HEADS=heads, BLOCK=block, DIM=dim, DIM_PADDED=elements["DIM_PADDED"])
+                out.stride(1), HEADS=heads, BLOCK=block, DIM=dim, DIM_PADDED=padded)

@@ -180,15 +180,6 @@ def _merge(out, part, part_max, part_sum, starts, out_token, out_head, HEADS: tl
     tl.store(out + token * out_token + head * out_head + dim, (acc / total).to(out.dtype.element_ty), mask=dim < DIM)
 
 
-def layout(tables: Any, dim: int) -> dict[str, int]:
-    """Where the elements of a head are."""
-    rest = dim - 2 * tables.pairs
-    return {"DIM": dim, "DIM_PADDED": triton.next_power_of_2(dim), "PAIRS": tables.pairs,
-            "PAIRS_PADDED": max(16, triton.next_power_of_2(tables.pairs)),
-            "REST_PADDED": max(16, triton.next_power_of_2(rest)) if rest else 0, "STRIDE": tables.stride,
-            "APART": tables.apart}
-
-
 def tiles(single: bool, small: bool, stages: int) -> tuple[int, int, int]:
     """Keys at once, warps and stages. tools/gpu/vllm/kernel.py tries others."""
     return (32, 4, stages) if single else (32 if small else 64, 8, stages)
@@ -202,11 +193,10 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
     with several tokens are left out if `longest_query` is 1."""
     tokens, heads, dim = query.shape
     sequences, kv, segments = seq_lens.shape[0], keys.shape[2], parts[0].shape[2]
-    group, elements = heads // kv, layout(tables, dim)
+    group, padded, rest = heads // kv, parts[0].shape[3], dim - 2 * tables.pairs
     wide = query.element_size() > 2 or dim > 128
     small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
-    assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1
-    assert sequences <= len(parts[0]) and elements["DIM_PADDED"] <= parts[0].shape[3]
+    assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1 and sequences <= len(parts[0])
     for single in (True, False) if longest_query > 1 else (True,):
         tile, warps, stages = tiles(single, small, 1 if wide and tables.tight else 2)
         block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
@@ -217,8 +207,10 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
             tables.fine, tables.sharpness, scale, softcap, sequences, block_table.stride(0), query.stride(0),
             query.stride(1), out.stride(0), out.stride(1), keys.stride(0), keys.stride(1), keys.stride(2),
             values.stride(0), values.stride(1), values.stride(2), tables.back.shape[1], tables.coarse.shape[1],
-            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, **elements,
+            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim,
+            DIM_PADDED=padded, PAIRS=tables.pairs, PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
+            REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,
             NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding, SOFTCAP=softcap > 0,
             SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, num_warps=warps, num_stages=stages)
     _merge[(sequences, heads)](out, *parts, starts, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
-                               DIM_PADDED=elements["DIM_PADDED"], SEGMENTS=segments)
+                               DIM_PADDED=padded, SEGMENTS=segments)
