@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""vLLM's --attention-backend CUSTOM: its Triton backend with mrrope's kernel for near and far keys.
+"""vLLM's --attention-backend CUSTOM: its Triton backend with near and far keys.
 
-The cache, what is written into it and the metadata are those of vLLM's TRITON_ATTN.
+The cache, what is written into it and the metadata are those of vLLM's TRITON_ATTN. Requests with several new tokens
+are FlashAttention's where this GPU has it, except in float32 and in layers with a sliding window.
 """
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ from typing import Any
 
 import torch
 from vllm.config import get_current_vllm_config
-from vllm.v1.attention.backend import AttentionType
+from vllm.utils.torch_utils import canonicalize_singleton_dim_strides
+from vllm.v1.attention.backend import AttentionCGSupport, AttentionType
 from vllm.v1.attention.backends.triton_attn import (TritonAttentionBackend, TritonAttentionImpl,
                                                     TritonAttentionMetadataBuilder)
 
-from . import _vllm_far, _vllm_kernel
+from . import _vllm_far, _vllm_flash, _vllm_kernel
 from ._vllm_rungs import find_ladders, refuse
 
 SEGMENTS = 32  # programs to a sequence with one new token
@@ -31,6 +33,7 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
             refuse("near and far keys cannot have ALiBi or chunks", "serve the unmodified model")
         # Sliding-window layers with a rotation of their own are vLLM's; others share that of all layers.
         self.turned = found[0] is given or self.sliding_window[0] < 0
+        self.flash = _vllm_flash.find(self.head_size) if self.sliding_window[0] < 0 else None
 
     def fused_output_quant_supported(self, quant_key: Any) -> bool:
         return False
@@ -42,15 +45,25 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
                                    output_block_scale)
         m = attn_metadata
         keys, values = kv_cache.transpose(1, 2).split(self.head_size, dim=-1)
-        n = m.num_actual_tokens
+        n, longest = m.num_actual_tokens, m.max_query_len
+        query, out = query[:n], output[:n].view(n, self.num_heads, self.head_size)
+        if m.plan and self.flash and query.dtype == kv_cache.dtype:
+            _vllm_flash.attention(m.plan, _vllm_far.tables, query, *map(canonicalize_singleton_dim_strides,
+                                  (keys, values)), out, m.seq_lens, m.block_table, self.scale, self.logits_soft_cap,
+                                  self.flash)
+            if not m.plan.single:
+                return output
+            longest = 1
         _vllm_kernel.attention(
-            _vllm_far.tables, query[:n], keys, values, output[:n].view(n, self.num_heads, self.head_size),
-            m.query_start_loc, m.seq_lens, m.block_table, m.max_query_len, self.scale, self.logits_soft_cap,
-            self.sliding_window[0] + 1, (m.softmax_segm_output, m.softmax_segm_max, m.softmax_segm_expsum))
+            _vllm_far.tables, query, keys, values, out, m.query_start_loc, m.seq_lens, m.block_table, longest,
+            self.scale, self.logits_soft_cap, self.sliding_window[0] + 1,
+            (m.softmax_segm_output, m.softmax_segm_max, m.softmax_segm_expsum))
         return output
 
 
 class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]
+    _cudagraph_support = AttentionCGSupport.UNIFORM_SINGLE_TOKEN_DECODE  # passes of a plan are as many as its borders
+
     def __init__(self, kv_cache_spec: Any, layer_names: Any, vllm_config: Any, device: Any) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
         # vLLM splits the sequences of small batches only; one long sequence would hold up a large batch.
@@ -59,6 +72,14 @@ class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]
         self.softmax_segm_output = torch.empty((*shape, self.softmax_segm_output.shape[3]), device=device)
         self.softmax_segm_max, self.softmax_segm_expsum = (torch.empty(shape, device=device) for _ in range(2))
         self.seq_threshold_3D = requests
+        self.half = kv_cache_spec.dtype in (torch.float16, torch.bfloat16)
+
+    def build(self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False) -> Any:
+        made, batch = super().build(common_prefix_len, common_attn_metadata, fast_build), common_attn_metadata
+        made.plan = _vllm_flash.make_plan(
+            _vllm_far.tables, batch.query_start_loc_cpu.tolist(), batch.seq_lens_cpu_upper_bound.tolist(),
+            made.block_table, made.query_start_loc) if made.max_query_len > 1 and self.half else None
+        return made
 
 
 class FarAttentionBackend(TritonAttentionBackend):  # type: ignore[misc]

@@ -107,24 +107,28 @@ class Tables:
             self.sharpness = torch.tensor(near.sharpness).float().to(device)
             self.rung = torch.zeros(requests, dtype=torch.int32).to(device)   # of the requests of a batch
             self.rows = torch.zeros(tokens, dtype=torch.int64).to(device)     # of the queries of a batch
+        self.batch: tuple[list[int], list[int]] = [], []  # rungs and tokens of its requests
+
+    def moved(self, values: Any) -> Any:
+        """To the device, without waiting for it."""
+        import torch
+
+        made = torch.from_numpy(values)
+        return (made.pin_memory() if self.rung.device.type == "cuda" else made).to(self.rung.device, non_blocking=True)
 
     def fill(self, positions: Any, rungs: list[int], counts: Any) -> None:
         """As _vllm_rungs.fill(), which does the rows of keys."""
         import numpy
         import torch
 
-        def moved(values: Any) -> Any:
-            made = torch.from_numpy(values)
-            return (made.pin_memory() if self.rung.device.type == "cuda" else made).to(self.rung.device,
-                                                                                       non_blocking=True)
-
         tokens = int(sum(counts))
-        self.rung[:len(rungs)].copy_(moved(numpy.array(rungs, numpy.int32)))
+        self.batch = rungs, [int(count) for count in counts]
+        self.rung[:len(rungs)].copy_(self.moved(numpy.array(rungs, numpy.int32)))
         now = positions[:tokens]
         if not any(rungs):
             self.rows[:tokens].copy_(now)
             return
-        each = moved(numpy.repeat(numpy.array(rungs, numpy.int64), counts))
+        each = self.moved(numpy.repeat(numpy.array(rungs, numpy.int64), counts))
         place = torch.where(now >= self.window, (now + 1 - self.near) // self.step, 0)
         torch.sub(now, self.shift[each, place], out=self.rows[:tokens])
 

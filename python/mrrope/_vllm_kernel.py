@@ -15,7 +15,7 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_seqs"])  # one kernel for batches of all sizes
 def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq_lens, starts, rungs, back, coarse,
             fine, sharpness, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64, query_token: tl.int64,
             query_head: tl.int64, out_token: tl.int64, out_head: tl.int64, key_page: tl.int64, key_slot: tl.int64,
@@ -180,11 +180,17 @@ def _merge(out, part, part_max, part_sum, starts, out_token, out_head, HEADS: tl
     tl.store(out + token * out_token + head * out_head + dim, (acc / total).to(out.dtype.element_ty), mask=dim < DIM)
 
 
+def tiles(single: bool, small: bool, stages: int) -> tuple[int, int, int]:
+    """Keys at once, warps and stages. tools/gpu/vllm/kernel.py tries others."""
+    return (32, 4, stages) if single else (32 if small else 64, 8, stages)
+
+
 def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts: Any, seq_lens: Any,
               block_table: Any, longest_query: int, scale: float, softcap: float, sliding: int,
               parts: tuple[Any, Any, Any]) -> None:
     """query, out: [tokens, heads, dim]; keys, values: [pages, slots, key heads, dim]. `parts`: for the programs of a
-    sequence, [sequences, heads, segments, padded dim] and twice [sequences, heads, segments] in float32."""
+    sequence, [sequences, heads, segments, padded dim] and twice [sequences, heads, segments] in float32. Sequences
+    with several tokens are left out if `longest_query` is 1."""
     tokens, heads, dim = query.shape
     sequences, kv, segments = seq_lens.shape[0], keys.shape[2], parts[0].shape[2]
     group, padded, rest = heads // kv, parts[0].shape[3], dim - 2 * tables.pairs
@@ -192,6 +198,7 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
     small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
     assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1 and sequences <= len(parts[0])
     for single in (True, False) if longest_query > 1 else (True,):
+        tile, warps, stages = tiles(single, small, 1 if wide and tables.tight else 2)
         block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
         block_q = 1 if single else block_m // group
         grid = (sequences, kv, segments) if single else (tokens // block_q + sequences, kv, 1)
@@ -200,12 +207,10 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
             tables.fine, tables.sharpness, scale, softcap, sequences, block_table.stride(0), query.stride(0),
             query.stride(1), out.stride(0), out.stride(1), keys.stride(0), keys.stride(1), keys.stride(2),
             values.stride(0), values.stride(1), values.stride(2), tables.back.shape[1], tables.coarse.shape[1],
-            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=32 if small or single else 64, BLOCK_M=block_m,
-            BLOCK_Q=block_q, DIM=dim, DIM_PADDED=padded, PAIRS=tables.pairs,
-            PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
-            REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride,
-            APART=tables.apart, NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding,
-            SOFTCAP=softcap > 0, SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single,
-            num_warps=4 if single else 8, num_stages=1 if wide and tables.tight else 2)
+            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim,
+            DIM_PADDED=padded, PAIRS=tables.pairs, PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
+            REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,
+            NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding, SOFTCAP=softcap > 0,
+            SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, num_warps=warps, num_stages=stages)
     _merge[(sequences, heads)](out, *parts, starts, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
                                DIM_PADDED=padded, SEGMENTS=segments)

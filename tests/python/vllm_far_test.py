@@ -143,14 +143,28 @@ def check_load():
 
 def check_kernel():
     """A batch of requests of all rungs, first and later chunks and single tokens, over scattered pages."""
-    from mrrope import _vllm_kernel
+    from mrrope import _vllm_flash, _vllm_kernel
 
+    def attend(q, k, v, **more):
+        if more["causal"] and more.get("return_softmax_lse"):
+            assert v.isfinite().all() and k.isfinite().all(), "pages of near keys have an end that was not written"
+        return far.flash(q, k, v, **more)
+
+    _vllm_flash.attend = attend
     torch.manual_seed(1)
-    for dtype, neox, heads, kv, dim, pairs, sliding, softcap, segments, allowed in (
-            (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 8, 2e-5), (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 2, 2e-5),
-            (torch.float32, True, 4, 4, 32, 16, 30, 0.0, 1, 2e-5), (torch.float32, True, 3, 1, 64, 24, 0, 5.0, 4, 2e-5),
-            (torch.float32, True, 8, 1, 32, 16, 0, 0.0, 16, 2e-5), (torch.half, True, 4, 2, 32, 16, 0, 0.0, 4, 4e-3)):
-        config = ladder_config(pairs, trained=1.02)
+    # A step: of borders, and FlashAttention's form with it.
+    for dtype, neox, heads, kv, dim, pairs, sliding, softcap, segments, allowed, step in (
+            (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 8, 2e-5, 0),
+            (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 2, 2e-5, 0),
+            (torch.float32, True, 4, 4, 32, 16, 30, 0.0, 1, 2e-5, 0),
+            (torch.float32, True, 3, 1, 64, 24, 0, 5.0, 4, 2e-5, 0),
+            (torch.float32, True, 8, 1, 32, 16, 0, 0.0, 16, 2e-5, 0),
+            (torch.half, True, 4, 2, 32, 16, 0, 0.0, 4, 4e-3, 0),
+            (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 8, 2e-5, 16),
+            (torch.float32, False, 6, 2, 48, 16, 0, 0.0, 2, 2e-5, 32),
+            (torch.float32, True, 3, 1, 64, 24, 0, 5.0, 1, 2e-5, 48),
+            (torch.half, True, 4, 2, 32, 16, 0, 0.0, 8, 4e-3, 16)):
+        config = ladder_config(pairs, trained=1.02, step=step or STEP)
         ladder = _vllm_rungs.read_ladder(config)
         tables = make_tables(ladder, neox)
         theta = ladder.base ** (-torch.arange(pairs).double() / pairs)
@@ -160,6 +174,9 @@ def check_kernel():
         # rung, tokens there, tokens of this pass
         batch = [(2, 500, 70), (1, 96, 96), (0, 90, 33), (2, 130, 1), (1, 200, 1), (2, 300, 40)]
         batch = [(r, n, 1) for r, n, _ in batch] if segments in (4, 16) else batch
+        if step:  # over the window, one query before and behind a border, others on rung 0
+            batch = [(1, 110, 30), (2, 404, 2), (0, 50, 1), (0, 40, 9), *batch]
+            batch = [b for b in batch if b[2] > 1] if segments == 1 else batch
         rung_of, lengths, counts = map(list, zip(*batch))
         tables.fill(torch.cat([torch.arange(n - c, n) for _, n, c in batch]), rung_of, counts)
         pages, page, used = torch.randperm(200), 16, 0
@@ -182,12 +199,33 @@ def check_kernel():
         out = torch.full_like(query, float("nan"))
         shape = (len(batch), heads, segments)
         parts = [torch.full(s, float("nan")) for s in ((*shape, 1 << (dim - 1).bit_length()), shape, shape)]
-        _vllm_kernel.attention(tables, query, keys, values, out, torch.tensor([0, *counts]).cumsum(0).int(),
-                               torch.tensor(lengths, dtype=torch.int32), block_table, max(counts), dim ** -0.5, softcap,
-                               sliding, parts)
+        starts, lengths = torch.tensor([0, *counts]).cumsum(0).int(), torch.tensor(lengths, dtype=torch.int32)
+        _vllm_flash.PAGE = 16 if heads == 4 else 128
+        plan = _vllm_flash.make_plan(tables, starts.tolist(), lengths.tolist(), block_table, starts)
+        assert bool(plan) == bool(step)
+        if plan:
+            assert plan.single == (1 in counts) and plan.page == (step if heads == 6 else 16)
+            _vllm_flash.attention(plan, tables, query, keys, values, out, lengths, block_table, dim ** -0.5, softcap, 3)
+        if not plan or plan.single:
+            _vllm_kernel.attention(tables, query, keys, values, out, starts, lengths, block_table,
+                                   1 if plan else max(counts), dim ** -0.5, softcap, sliding, parts)
         error = (out.double() - torch.cat(wanted)).abs().max().item()
-        assert error < allowed, (dtype, neox, heads, dim, sliding, segments, error)
-        print(f"kernel, {dtype}, {heads} heads over {kv}, {dim} elements, {segments} segments: largest {error:.2g}")
+        assert error < allowed, (dtype, neox, heads, dim, sliding, segments, step, error)
+        print(f"{'FlashAttention' if plan else 'kernel'}, {dtype}, {heads} heads over {kv}, {dim} elements, "
+              f"{segments} segments: largest {error:.2g}")
+    # What is left to the kernel, and rung 0 alone, which FlashAttention does whole.
+    given = [0, 2, 3], [300, 90], torch.zeros(2, 40, dtype=torch.int32), None
+    tables.batch = [2, 0], [3, 1]
+    assert _vllm_flash.make_plan(tables, *given) is None, "a batch of which no rungs were given"
+    for tables.batch in (([], []), ([0, 0], [2, 1])):
+        plan = _vllm_flash.make_plan(tables, *given)
+        assert plan.plain.keys.tolist() == [300, 90] and not plan.single and plan.near is plan.far is None
+    tables.batch, tables.rows = ([2, 2], [2, 1]), tables.rows[:10]
+    assert _vllm_flash.make_plan(tables, *given).near
+    assert _vllm_flash.make_plan(tables, [0, 2, 3], [90, 90], *given[2:]).far is None
+    assert _vllm_flash.make_plan(tables, [0, 40, 41], [260, 90], *given[2:]) is None, "another shape"
+    tables.batch = [2] * 16, [2] * 16
+    assert _vllm_flash.make_plan(tables, [*range(0, 34, 2)], [90] * 16, *given[2:]) is None, "too many pages"
     near, other = (far.attention(q, k, v, config, rung, 0) for rung in (0, 2))
     assert (near - other).abs().max() < 1e-12, "inside the window"
     near, other = (far.attention(q, k, v, config, rung, 260) for rung in (1, 2))

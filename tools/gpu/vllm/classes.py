@@ -249,10 +249,12 @@ def check_runners():
 
 
 def check_far():
-    """Texts read in chunks: the rotary class, vLLM's cache and the backend's attention against far.py in float64."""
+    """Texts read in chunks: the rotary class, vLLM's cache and metadata and the backend's attention, in the form of
+    FlashAttention too, which runs on no CPU, against far.py in float64."""
     import far
+    from vllm.v1.attention.backend import CommonAttentionMetadata
     from vllm.v1.attention.backends.registry import AttentionBackendEnum
-    from mrrope import _vllm_far
+    from mrrope import _vllm_far, _vllm_flash
     asked = ladder(16, near_part={"length": 48, "step": 32})
     custom, space = AttentionBackendEnum.CUSTOM, types.SimpleNamespace
     for rung in asked["rungs"]:
@@ -275,36 +277,52 @@ def check_far():
     assert impl(*shape, 64, "auto").turned
     impl = impl(*shape, None, "auto")
     module.get_current_vllm_config = real
+    builder = object.__new__(backend.get_builder_cls())
+    builder.__dict__.update(device="cpu", seq_threshold_3D=8, num_par_softmax_segments=16, rswa_window=None,
+                            softmax_segm_output=torch.zeros(8, 4, 16, 32), softmax_segm_max=torch.zeros(8, 4, 16),
+                            softmax_segm_expsum=torch.zeros(8, 4, 16))
     torch.manual_seed(3)
-    rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 270, 480, 699)
+    rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 199, 270, 480, 699)
     texts = [[torch.randn(n, h, 32) for h in (4, 2, 2)] for n in lengths]
-    cache = torch.zeros(backend.get_kv_cache_shape(150, 16, 2, 32))
-    keys, values = cache.transpose(1, 2).split(32, dim=-1)
-    table, outputs = torch.randperm(150)[:132].view(3, 44).int(), [[], [], []]
-    for begin, end in zip(chunks, (*chunks[1:], 700)):  # the last has one token
-        busy = [r for r in range(3) if begin < lengths[r]]
-        parts = [slice(begin, min(end, lengths[r])) for r in busy]
-        positions = torch.cat([torch.arange(700)[part] for part in parts])
-        chosen = [rungs[r] for r in busy], [part.stop - begin for part in parts]
-        _vllm_rungs.fill(_vllm_rungs.rows, positions, (0, 256, 768), *chosen)
-        _vllm_far.tables.fill(positions, *chosen)
-        q, k, v = (torch.cat([texts[r][x][part] for r, part in zip(busy, parts)]) for x in range(3))
-        q, k = rotary(positions, q.flatten(1), k.flatten(1))
-        owner = torch.tensor(busy).repeat_interleave(torch.tensor(chosen[1]))
-        slots = table[owner, positions // 16], positions % 16
-        keys[slots], values[slots] = k.view(-1, 2, 32), v
-        m = space(num_actual_tokens=len(positions), max_query_len=max(chosen[1]), block_table=table[busy],
-                  query_start_loc=torch.tensor([0, *chosen[1]]).cumsum(0).int(), seq_threshold_3D=8,
-                  seq_lens=torch.tensor([part.stop for part in parts]).int(),
-                  softmax_segm_output=torch.zeros(8, 4, 16, 32), softmax_segm_max=torch.zeros(8, 4, 16),
-                  softmax_segm_expsum=torch.zeros(8, 4, 16))
-        out = impl.forward(None, q.view(-1, 4, 32), None, None, cache, m, torch.zeros(len(positions), 4 * 32))
-        for r, made in zip(busy, out.view(-1, 4, 32).split(chosen[1])):
-            outputs[r].append(made)
     wanted = [far.attention(*(x.double() for x in texts[r]), asked, rungs[r]) for r in range(3)]
-    worst = max((torch.cat(made) - one).abs().max().item() for made, one in zip(outputs, wanted))
-    assert worst < 1e-4, worst
-    print(f"near and far keys, read in chunks: largest {worst:.2g}: ok")
+    calls = []
+
+    def attend(*args, **more):
+        calls.append(more["causal"])
+        return far.flash(*args, **more)
+
+    for builder.half in (False, True):
+        if builder.half:
+            impl.flash, _vllm_flash.attend = impl.flash or 3, attend
+        cache = torch.zeros(backend.get_kv_cache_shape(150, 16, 2, 32))
+        keys, values = cache.transpose(1, 2).split(32, dim=-1)
+        table, outputs = torch.randperm(150)[:132].view(3, 44).int(), [[], [], []]
+        for begin, end in zip(chunks, (*chunks[1:], 700)):  # the last has one token
+            busy = [r for r in range(3) if begin < lengths[r]]
+            parts = [slice(begin, min(end, lengths[r])) for r in busy]
+            positions = torch.cat([torch.arange(700)[part] for part in parts])
+            chosen = [rungs[r] for r in busy], [part.stop - begin for part in parts]
+            _vllm_rungs.fill(_vllm_rungs.rows, positions, (0, 256, 768), *chosen)
+            _vllm_far.tables.fill(positions, *chosen)
+            q, k, v = (torch.cat([texts[r][x][part] for r, part in zip(busy, parts)]) for x in range(3))
+            q, k = rotary(positions, q.flatten(1), k.flatten(1))
+            owner = torch.tensor(busy).repeat_interleave(torch.tensor(chosen[1]))
+            slots = table[owner, positions // 16], positions % 16
+            keys[slots], values[slots] = k.view(-1, 2, 32), v
+            starts = torch.tensor([0, *chosen[1]]).cumsum(0).int()
+            ends = torch.tensor([part.stop for part in parts]).int()
+            m = builder.build(0, CommonAttentionMetadata(
+                query_start_loc=starts, query_start_loc_cpu=starts, seq_lens=ends,
+                num_reqs=len(busy), num_actual_tokens=len(positions), max_query_len=max(chosen[1]), max_seq_len=700,
+                block_table_tensor=table[busy], slot_mapping=None, seq_lens_cpu_upper_bound=ends))
+            assert bool(m.plan) == (builder.half and max(chosen[1]) > 1)
+            out = impl.forward(None, q.view(-1, 4, 32), None, None, cache, m, torch.zeros(len(positions), 4 * 32))
+            for r, made in zip(busy, out.view(-1, 4, 32).split(chosen[1])):
+                outputs[r].append(made)
+        worst = max((torch.cat(made) - one).abs().max().item() for made, one in zip(outputs, wanted))
+        assert worst < 1e-4, worst
+        print(f"near and far keys, read in chunks, {len(calls)} calls of FlashAttention: largest {worst:.2g}: ok")
+    assert set(calls) == {True, False}
 
 
 def check_refusals():

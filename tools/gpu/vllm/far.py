@@ -54,6 +54,32 @@ def attention(q, k, v, rope, number, first=0, sliding=0, softcap=0.0):
     return torch.cat(out)
 
 
+def flash(q, k, v, *, cu_seqlens_q, seqused_k, max_seqlen_q, max_seqlen_k, block_table, causal, softmax_scale, softcap,
+          fa_version, out=None, num_splits=0, return_softmax_lse=False):
+    """vLLM's flash_attn_varlen_func over pages, for tests without a GPU."""
+    for given in (cu_seqlens_q, seqused_k, block_table):
+        assert given.dtype == torch.int32 and given.stride(-1) == 1 and given.device == q.device
+    starts, lengths = cu_seqlens_q.tolist(), seqused_k.tolist()
+    assert len(starts) == len(lengths) + 1 == len(block_table) + 1 and starts[0] == 0 and starts[-1] <= len(q)
+    assert max(lengths) == max_seqlen_k and max(b - a for a, b in zip(starts, starts[1:])) <= max_seqlen_q
+    assert num_splits in (0, 1) and q.stride(2) == k.stride(3) == v.stride(3) == 1
+    out = torch.empty_like(q) if out is None else out
+    total = torch.full((q.shape[1], len(q)), -torch.inf)
+    for a, b, n, pages in zip(starts, starts[1:], lengths, block_table):
+        if b == a or n == 0:
+            out[a:b] = torch.nan  # FlashAttention says nothing about them
+            continue
+        keys, values = (x[pages[:-(-n // x.shape[1])].long()].flatten(0, 1)[:n].double().repeat_interleave(
+            q.shape[1] // x.shape[2], 1) for x in (k, v))
+        scores = torch.einsum("ihd,jhd->hij", q[a:b].double(), keys) * softmax_scale
+        scores = softcap * (scores / softcap).tanh() if softcap else scores
+        if causal:
+            scores.masked_fill_(torch.ones(b - a, n, dtype=torch.bool).triu(n - (b - a) + 1), -torch.inf)
+        total[:, a:b] = scores.logsumexp(-1)
+        out[a:b] = torch.einsum("hij,jhd->ihd", scores.softmax(-1), values).to(out.dtype)
+    return (out, total) if return_softmax_lse else out
+
+
 def scores(weights, config, tokens, rung):
     """Log-probability of each token but the first."""
     def norm(x, name):

@@ -15,8 +15,8 @@ def plugin(wheels):
     info = "mrrope-0.dist-info"
     with zipfile.ZipFile(pathlib.Path(wheels) / "mrrope-0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("mrrope/__init__.py", "")
-        for name in ("_vllm.py", "_vllm_rungs.py", "_vllm_far.py", "_vllm_kernel.py", "_vllm_backend.py"):
-            wheel.write(ROOT / "python/mrrope" / name, f"mrrope/{name}")
+        for path in sorted((ROOT / "python/mrrope").glob("_vllm*.py")):
+            wheel.write(path, f"mrrope/{path.name}")
         wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: mrrope\nVersion: 0\n")
         wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr(f"{info}/entry_points.txt",
