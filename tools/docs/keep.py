@@ -76,7 +76,7 @@ def keep_bench(name, title, command, commit):
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"keep.py: {shlex.join(command)} ended with {done.returncode}\n{done.stderr}")
-    shown = [pathlib.Path(word).name if "/" in word else word for word in command]
+    shown = [pathlib.Path(word).name if pathlib.Path(word).exists() else word for word in command]
     kept = {"title": title, "command": shlex.join(shown), "date": datetime.date.today().isoformat(),
             "commit": commit, "machine": machine}
     if "--benchmark_format=json" in command:
