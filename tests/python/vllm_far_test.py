@@ -197,8 +197,8 @@ def check_kernel():
             queries.append(far.rotate(q, at, theta)[..., order].to(dtype))
         query = torch.cat(queries)
         out = torch.full_like(query, float("nan"))
-        shape = (len(batch), heads, segments)
-        parts = [torch.full(s, float("nan")) for s in ((*shape, 1 << (dim - 1).bit_length()), shape, shape)]
+        _vllm_kernel.segments, _vllm_kernel.LEAST = lambda *_, n=segments: n, 32 if heads == 4 else 256
+        parts = [part.fill_(float("nan")) for part in _vllm_kernel.make_parts(len(batch), heads, kv, dim, "cpu")]
         starts, lengths = torch.tensor([0, *counts]).cumsum(0).int(), torch.tensor(lengths, dtype=torch.int32)
         _vllm_flash.PAGE = 16 if heads == 4 else 128
         plan = _vllm_flash.make_plan(tables, starts.tolist(), lengths.tolist(), block_table, starts)
