@@ -3,7 +3,8 @@
 # make_wheel.sh OUT: builds the wheel of this tree into OUT, with every shared library it needs that
 # other systems may lack, and the platform tag that auditwheel finds (the oldest glibc it runs on).
 # make_wheel.sh OUT vulkan|cuda: the add-on mrrope-vulkan or mrrope-cuda: one library, beside those of the same version
-# of mrrope. Drivers, and cuBLAS, come from elsewhere. MRROPE_CUDA_ARCHITECTURES: instead of llama.cpp's choice.
+# of mrrope. Drivers, and cuBLAS, come from elsewhere.
+# CMAKE_ARGS: more for CMake, such as -DCMAKE_CUDA_ARCHITECTURES=90 instead of all that llama.cpp chooses.
 # Tools come from PyPI into build/wheel_venv.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -32,8 +33,8 @@ add_on() {
 Requires-Dist: nvidia-cuda-runtime>=13.0,<14"  # of every torch for CUDA 13
     more=":\$ORIGIN/../../../nvidia/cu13/lib"
   fi
-  (cd "$root" && cmake --preset "add-on-$1" \
-    ${MRROPE_CUDA_ARCHITECTURES:+"-DCMAKE_CUDA_ARCHITECTURES=$MRROPE_CUDA_ARCHITECTURES"}) >"$raw/log" 2>&1 ||
+  # shellcheck disable=SC2086  # several arguments
+  (cd "$root" && cmake --preset "add-on-$1" ${CMAKE_ARGS:-}) >"$raw/log" 2>&1 ||
     { tail -n 40 "$raw/log" >&2; exit 1; }
   "$root/tools/watched.sh" "wheel: compiling" ninja -C "$build" "ggml-$1" >&2
   mkdir -p "$info/licenses" "$folder"
