@@ -20,13 +20,14 @@ fi
 skip() { skipped "the sources were NOT compiled with g++ 14" "$1"; }
 [ "$(id -u)" -eq 0 ] || skip "this takes root"
 work=$(mktemp -d)
-trap 'umount "$work"/root/{src,llama,proc} 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
+system=$work/debian-13
+trap 'umount "$system"/{src,llama,proc} 2>/dev/null; rm -rf --one-file-system "$work"' EXIT
 packages=$(sed -n '/^packages=/,/"$/{s/packages=//;s/"//g;p}' "$root/run" | tr -s ' \n' ,)
-mmdebstrap --mode=root --variant=apt --include="${packages%,}" trixie "$work/root" >"$work/log" 2>&1 ||
+mmdebstrap --mode=root --variant=apt --include="${packages%,}" trixie "$system" >"$work/log" 2>&1 ||
   skip "Debian 13 could not be made: $(tail -n 1 "$work/log")"
-mkdir "$work"/root/{src,llama}
-mount -t proc proc "$work/root/proc"
-mount --bind -o ro "$root" "$work/root/src"
-mount --bind -o ro "$("$root/tools/fetch_llama.sh")" "$work/root/llama"
-chroot "$work/root" env -i HOME=/tmp LANG=C.UTF-8 PATH=/usr/bin:/bin MRROPE_LLAMA_SOURCE=/llama \
+mkdir "$system"/{src,llama}
+mount -t proc proc "$system/proc"
+mount --bind -o ro "$root" "$system/src"
+mount --bind -o ro "$("$root/tools/fetch_llama.sh")" "$system/llama"
+chroot "$system" env -i HOME=/tmp LANG=C.UTF-8 PATH=/usr/bin:/bin MRROPE_LLAMA_SOURCE=/llama \
   /src/tests/build/compilers.sh /build -DCMAKE_C_COMPILER=gcc-14 -DCMAKE_CXX_COMPILER=g++-14 -DMRROPE_WERROR=OFF
