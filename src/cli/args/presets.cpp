@@ -132,7 +132,8 @@ std::vector<std::string> with_current_flags(const CLI::App& app,
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::size_t equals = arguments[i].find('=');
     const bool joined = arguments[i].rfind('-', 0) == 0 && equals != std::string::npos;
-    const std::string flag = joined ? arguments[i].substr(0, equals) : arguments[i];
+    std::string flag = joined ? arguments[i].substr(0, equals) : arguments[i];
+    if (flag.starts_with("--")) std::replace(flag.begin(), flag.end(), '_', '-');  // of Python
     const std::string value = joined                     ? arguments[i].substr(equals + 1)
                               : i + 1 < arguments.size() ? arguments[i + 1]
                                                          : "";
@@ -158,7 +159,7 @@ std::vector<std::string> with_current_flags(const CLI::App& app,
     if (found == nullptr) {
       refuse_if(short_of_others(app, flag, i == 0 ? "" : arguments[i - 1]),
                 cat("mrrope ", verb, " has no flag ", flag), cat("see: mrrope ", verb, " --help"));
-      out.push_back(arguments[i]);
+      out.push_back(joined ? cat(flag, "=", value) : flag);
       continue;
     }
     const std::string typed = (*found)[1], current = (*found)[2];

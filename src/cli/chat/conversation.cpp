@@ -157,7 +157,8 @@ void check_room(std::int64_t prompt, std::int64_t answer, std::int64_t longest, 
   throw Error(kind,
               cat("a prompt of ", prompt, " tokens and an answer of up to ", answer,
                   " do not fit in a context of ", longest),
-              cat("give --ctx ", prompt + answer, " or more, or a smaller -n"));
+              cat("give --ctx ", prompt + answer, " or more, or a ",
+                  prompt < longest ? "smaller -n" : "shorter text"));
 }
 
 Conversation::Conversation(TimelineModel& model, const Ladder& ladder,
@@ -243,6 +244,7 @@ void converse(Chat chat, const ReadLine& read, std::string first) {
     try {
       std::optional<std::string> text = std::exchange(first, {});
       if (text->empty()) text = read_message(read, chat.terminal ? "\n> " : "");
+      if (!text && chat.terminal) std::cerr << "\n";
       if (!text) return;
       if (trimmed(*text).empty()) continue;
       if (chat.terminal && text->front() == '/') {

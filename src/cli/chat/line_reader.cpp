@@ -120,13 +120,13 @@ ReadLine standard_input() {
 
 std::optional<std::string> read_message(const ReadLine& read, const std::string& prompt) {
   constexpr const char* kBlock = "\"\"\"";
-  const std::string more(prompt.size() > 2 ? prompt.size() - 2 : 0, ' ');
+  const std::string more = prompt.empty() ? "" : ". ";
   std::optional<std::string> line = read(prompt);
   if (!line) return line;
   if (line->rfind(kBlock, 0) == 0) {
     std::string text = line->substr(3);
     while (!text.ends_with(kBlock)) {
-      line = read(more + ". ");
+      line = read(more);
       if (!line) return text;
       text += (text.empty() ? "" : "\n") + *line;
     }
@@ -135,7 +135,7 @@ std::optional<std::string> read_message(const ReadLine& read, const std::string&
   std::string text = *line;
   while (text.ends_with('\\')) {
     text.back() = '\n';
-    line = read(more + ". ");
+    line = read(more);
     if (!line) break;
     text += *line;
   }
