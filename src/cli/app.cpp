@@ -103,6 +103,9 @@ std::string range_text(const std::string& what) {
     for (std::size_t at = 0; (at = choices.find(',', at)) != std::string::npos; at += 2) {
       choices.replace(at, 1, ", ");
     }
+    if (const std::size_t last = choices.rfind(", "); last != std::string::npos) {
+      choices.replace(last, 2, " or ");
+    }
     return cat(takes, choices, ", not '", what.substr(colon + 2, list - colon - 2), "'");
   }
   const std::size_t value = what.find("Value ", colon);
