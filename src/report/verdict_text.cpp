@@ -266,8 +266,9 @@ Ranking ranking_of(const eval::ResultTable& table, std::int64_t length,
   const std::string value = score_text(first.value, info);
   if (same.size() > 1) {
     const bool all = same.size() == ranked.size();
-    return {cat(at, all ? cat("all ", same.size(), " methods") : joined(same, ", "),
-                " have the same ", what, ", ", value, "."),
+    const std::string every = same.size() == 2 ? "both" : cat("all ", same.size());
+    return {cat(at, all ? every + " methods" : joined(same, ", "), " have the same ", what, ", ",
+                value, "."),
             "", length, first.n};
   }
   const std::string& name = first.method->method;
