@@ -26,7 +26,7 @@ said() {
 }
 
 # Software devices are no GPUs, unless they are asked for.
-said 0 "mrrope-vulkan finds no GPU: ggml_vulkan: No devices found., so the CPU is used; install the driver of the GPU"
+said 0 "mrrope-vulkan finds no GPU, so the CPU is used; install the driver of the GPU, or give --device CPU"
 said 0 "" --device CPU
 cp "$work/text" "$work/cpu"
 said 1 "no device \"Vulkan0\": mrrope-vulkan finds no GPU" --device Vulkan0
