@@ -160,9 +160,9 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   }
   const std::vector<std::string> below = verb_names(*verb);
   if (!below.empty() && !rest.empty()) {
-    return make(cat("'", rest.front(), "' is not a verb of ", path),
-                did_you_mean(rest.front(), below) +
-                    (verb == &app ? "" : cat("it has ", joined(below, ", "), "; ")));
+    std::string hint = did_you_mean(rest.front(), below);
+    if (hint.empty() && verb != &app) hint = cat("it has ", joined(below, ", "), "; ");
+    return make(cat("'", rest.front(), "' is not a verb of ", path), hint);
   }
   if (!below.empty()) return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
   if (!rest.empty()) {
