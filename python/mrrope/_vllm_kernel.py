@@ -180,11 +180,6 @@ def _merge(out, part, part_max, part_sum, starts, out_token, out_head, HEADS: tl
     tl.store(out + token * out_token + head * out_head + dim, (acc / total).to(out.dtype.element_ty), mask=dim < DIM)
 
 
-def tiles(single: bool, small: bool, stages: int) -> tuple[int, int, int]:
-    """Keys at once, warps and stages. tools/gpu/vllm/kernel.py tries others."""
-    return (32, 4, stages) if single else (32 if small else 64, 8, stages)
-
-
 def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts: Any, seq_lens: Any,
               block_table: Any, longest_query: int, scale: float, softcap: float, sliding: int,
               parts: tuple[Any, Any, Any]) -> None:
@@ -198,7 +193,8 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
     small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
     assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1 and sequences <= len(parts[0])
     for single in (True, False) if longest_query > 1 else (True,):
-        tile, warps, stages = tiles(single, small, 1 if wide and tables.tight else 2)
+        tile, warps = (32, 4) if single else (32 if small else 64, 8)
+        stages = 1 if wide and tables.tight else 2
         block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
         block_q = 1 if single else block_m // group
         grid = (sequences, kv, segments) if single else (tokens // block_q + sequences, kv, 1)
