@@ -2,7 +2,6 @@
 // What a plan and a score cost, compared with the same libllama without them, in one run.
 //
 //   engine_bench MODEL [--tokens 4096] [--generate 128] [--repeat 3] [--threads N]
-//                [--peer LLAMA_PERPLEXITY]
 //
 // plain     tokens through libllama itself, no callback, only the last logits
 // project   the same with the logits of every token computed and left where they are
@@ -10,18 +9,10 @@
 // plan      tokens through a timeline under MrRoPE-Pro, no scores
 // table     a perplexity table of 8 lengths under MrRoPE-Pro, as `mrrope eval ppl` makes it
 // Repeats are interleaved; medians and their ratios to `plain` are printed, because machines drift.
-// With --peer, llama.cpp's own perplexity tool runs on the same text and context: time and peak
-// memory of both processes.
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
@@ -107,33 +98,11 @@ class Plain {
   llama_context* context_;
 };
 
-// Seconds and peak KiB of a command.
-std::pair<double, long> process(const std::vector<std::string>& command) {
-  rusage usage{};
-  const double seconds = seconds_of([&] {
-    const pid_t pid = fork();
-    if (pid == 0) {
-      std::vector<char*> argv;
-      for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-      argv.push_back(nullptr);
-      if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) {
-        _exit(126);
-      }
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-    int status = 0;
-    wait4(pid, &status, 0, &usage);
-    if (status != 0) std::printf("%s failed with %d\n", command[0].c_str(), status);
-  });
-  return {seconds, usage.ru_maxrss};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("What a plan and a score cost");
-  std::string path, peer;
+  std::string path;
   int tokens = 4096, generated = 128, repeat = 3;
   int threads = std::max(1, int(std::thread::hardware_concurrency()));
   app.add_option("model", path)->required();
@@ -141,38 +110,13 @@ int main(int argc, char** argv) {
   app.add_option("--generate", generated);
   app.add_option("--repeat", repeat);
   app.add_option("--threads", threads);
-  app.add_option("--peer", peer);
   CLI11_PARSE(app, argc, argv);
 
-  // Processes first: fork() after the first computation would copy a thread pool.
-  const std::string text_path =
-      (std::filesystem::temp_directory_path() / ("mrrope-bench-" + std::to_string(getpid())))
-          .string();
   std::string text;
   for (int i = 0; int(text.size()) < 6 * tokens; ++i) {
     text += "Lemma " + std::to_string(i) +
             ". For every x we have f(x) <= " + std::to_string(i * i % 9973) + ".\n";
   }
-  std::ofstream(text_path) << text;
-  const std::string n = std::to_string(tokens);
-  if (!peer.empty()) {
-    // llama-perplexity scores the second half of windows of N tokens and wants two of them: one
-    // chunk is asked for.
-    const auto [peer_seconds, peer_peak] =
-        process({peer, "-m", path, "-f", text_path, "-c", n, "--chunks", "1", "-t",
-                 std::to_string(threads), "-b", "512", "-ub", "512"});
-    std::string lengths;
-    for (int i = 1; i <= 8; ++i) lengths += (i > 1 ? "," : "") + std::to_string(tokens * i / 8);
-    const auto [own_seconds, own_peak] =
-        process({MRROPE_COMMAND, "eval", "ppl", path, "--method", "pro", "--scale", "8", "--ctx", n,
-                 "--lengths", lengths, "--text", text_path, "-t", std::to_string(threads),
-                 "--kl-positions", "0"});
-    std::printf("process            seconds  peak MiB\n");
-    std::printf("llama-perplexity  %8.2f  %8.0f   one length\n", peer_seconds, peer_peak / 1024.0);
-    std::printf("mrrope eval ppl   %8.2f  %8.0f   8 lengths, ratio %.3f\n\n", own_seconds,
-                own_peak / 1024.0, own_seconds / peer_seconds);
-  }
-
   try {
     const mrrope::Model facts = mrrope::read_model(path);
     mrrope::engine::LocalOptions options;
@@ -234,5 +178,4 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n%s\n", e.what(), e.hint().c_str());
     return e.exit_code();
   }
-  std::filesystem::remove(text_path);
 }

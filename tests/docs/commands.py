@@ -37,7 +37,7 @@ OTHERS = {
     "sbatch": "needs Slurm: tools/cluster/slurm_test.sh", "srun": "needs Slurm", "kubectl": "needs Kubernetes",
     "git": "needs a network", "brew": "needs Homebrew", "apt-get": "needs root", "sudo": "needs root",
     "cmake": "builds the tree", "ninja": "builds the tree", "ctest": "runs other tests", "aider": "needs aider",
-    "build/release/bin/rotary_bench": "a benchmark", "build/release/bin/engine_bench": "a benchmark",
+    "build/release/bin/engine_bench": "a benchmark",
     "bench/serve_bench.py": "a benchmark", "ssh": "needs another machine", "codex": "needs codex",
     "c++": "tests/install/installed.sh compiles programs", "g++": "tests/install/installed.sh compiles programs",
     "tools/official_prompts.py": "needs checkouts of the benchmarks", "rpc-server": "needs a second machine",
