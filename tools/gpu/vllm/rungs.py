@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rungs of requests on a running vLLM (rungs.sh starts the servers):
+"""Plans on a running vLLM (all.sh, rungs.sh and far.sh start the servers):
 
+  rungs.py static NAME URL REF NONE WORST RMS   one text under one plan for all requests, against mrrope's engine;
+                                            REF, NONE: its scores under the plan and under none
   rungs.py scores NAME URL REFS WORST RMS   texts of all lengths at once, in any order, against mrrope's engine
   rungs.py cached NAME URL OTHER_NAME OTHER REFS WORST RMS   64 generated tokens, with a prefix cache and without
   rungs.py preempted NAME URL REFS WORST RMS   64 requests that generate more than the cache holds
@@ -26,7 +28,11 @@ import time
 import urllib.parse
 import urllib.request
 
-from check import post
+
+def post(url, body, seconds=120):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=seconds) as reply:
+        return json.load(reply)
 
 
 def references(folder):
@@ -53,6 +59,20 @@ def scores(url, name, tokens, **more):
 def difference(got, wanted):
     apart = [abs(a - b) for a, b in zip(got, wanted)]
     return max(apart), math.sqrt(sum(d * d for d in apart) / len(apart))
+
+
+def run_static(name, url, reference, none, worst, rms):
+    wanted, plain = (json.loads(pathlib.Path(path).read_text()) for path in (reference, none))
+    assert wanted["tokens"] == plain["tokens"]
+    got, good = scores(url, name, wanted["tokens"]), True
+    for length in sorted({min(4096, len(got) + 1), len(got) + 1}):
+        far, mean = difference(got[:length - 1], wanted["scores"])
+        moved = difference(wanted["scores"][1024:length - 1], plain["scores"][1024:])[1]
+        fine = far <= float(worst) and mean <= float(rms)
+        good &= fine
+        print(f"{name} {length} tokens: largest {far:.5f} (allowed {worst}), rms {mean:.6f} (allowed {rms}), the plan "
+              f"changes {moved:.3f} (rms) beyond the window: {'ok' if fine else 'TOO FAR'}", flush=True)
+    return good
 
 
 def run_scores(name, url, refs, worst, rms):
@@ -208,6 +228,6 @@ def run_speed(plain, plain_url, *others):
 
 
 if __name__ == "__main__":
-    todo = {"scores": run_scores, "cached": run_cached, "preempted": run_preempted, "load": run_load,
+    todo = {"static": run_static, "scores": run_scores, "cached": run_cached, "preempted": run_preempted, "load": run_load,
             "speed": run_speed}
     sys.exit(0 if todo[sys.argv[1]](*sys.argv[2:]) else 1)
