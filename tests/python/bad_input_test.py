@@ -58,6 +58,8 @@ def check_requests(work):
     Geometry, plan, ladder, inspect = mrrope.Geometry, mrrope.plan, mrrope.ladder, mrrope.inspect
     in_python, geometry, pro = mrrope._library.in_python, GEOMETRY, PRO
     expressions.check("python_requests", {**globals(), **locals()}, work)
+    refused("not a length", plan, GEOMETRY, "pi", ctx="9" * 5000)  # more digits than int() takes
+    refused("not a number", plan, GEOMETRY, "pi", scale=float("nan"))
     refused("transformers", mrrope.patch, 7, "pro", 128)  # is missing, or 7 is no model of it
 
 

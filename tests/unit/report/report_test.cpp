@@ -32,7 +32,7 @@ struct FakeRun {
 
 eval::MethodUnderTest under(const std::string& name, std::int64_t window) {
   Extension e{.method = name == "none" ? "none" : "pro", .scale = name == "none" ? 1.0 : 4.0};
-  const Geometry g{.rotary_dim = 128, .base = 10000, .train_length = window};
+  const Geometry g{.rotary_dim = 16, .base = 10000, .train_length = window};
   return {name, make_ladder(make_plan(g, e), 4 * window)};
 }
 
@@ -198,9 +198,12 @@ std::string visible(const std::string& page) {
       text.replace(at, text.find(end, at) + end.size() - at, start == std::string("<svg") ? "[chart]" : "");
     }
   }
-  text = std::regex_replace(text, std::regex("</(td|th)>"), " | ");
+  // Cells, terms and words of a line stay together.
+  text = std::regex_replace(text, std::regex("</t[dh]>\\s*<t[dh][^>]*>"), " | ");
+  text = std::regex_replace(text, std::regex("</dt>\\s*<dd>"), ": ");
+  text = std::regex_replace(text, std::regex("</?(code|a|span|b|strong|em|button)( [^>]*)?>"), "");
   text = std::regex_replace(text, std::regex("<[^>]*>"), "\n");
-  return std::regex_replace(text, std::regex("[ \n]*\n[ \n]*( \\| )?"), "\n");
+  return std::regex_replace(text, std::regex("\\s*\n\\s*"), "\n");
 }
 
 std::string numbers(const std::vector<double>& values) {
@@ -279,7 +282,7 @@ TEST(Report, SaysWhatRunsMeasured) { test::expect_transcript("reports", reported
 
 TEST(Report, PicturesComeAfterTheHeadline) {
   const TempFolder temp;
-  write_any(temp, {});
+  write_any(temp, ordered_json::object());
   const std::string page = report_page(read_records({temp.file("run")}));
   EXPECT_LT(page.find("</h1>"), page.find("<figure class=\"full\">"));
   EXPECT_LT(page.find("<figure class=\"full\">"), page.find("What to do next"));
