@@ -23,6 +23,14 @@ using GgufModel = ModelTest;
 using HuggingFaceModel = ModelTest;
 using KvBytes = ModelTest;
 
+TEST_F(HuggingFaceModel, RotatingOnlyInWindowsIsRefused) {
+  const auto config = folder_.write("config.json", R"({"model_type": "cohere2",
+      "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
+      "num_key_value_heads": 2, "max_position_embeddings": 8192, "rope_theta": 50000,
+      "sliding_window": 512, "vocab_size": 32})");
+  EXPECT_ERROR(read_model(config), unsupported, "cohere2", "512");
+}
+
 TEST_F(GgufModel, RecognisesLlama3sFactors) {
   const Geometry bare{128, 500000, 8192, Pairing::interleaved, {}, 1};
   const Plan plan = make_plan(bare, {.method = "llama3", .scale = 8});

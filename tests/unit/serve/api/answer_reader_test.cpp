@@ -123,6 +123,7 @@ std::string read_answer(ChatRenderer& renderer, const Asked& a, const std::strin
   AnswerSyntax syntax{renderer.prepare(a.chat, a.in, kLimit).syntax, a.continued, a.names, a.echo};
   syntax.parallel = a.parallel;
   std::string said;
+  int deltas = 0;  // in the smallest pieces
   for (const std::size_t size : {std::size_t{3}, std::size_t{5}, text.size() + 1}) {
     const Joined all = read(renderer, syntax, text, size);
     std::string now = "content: " + all.content;
@@ -133,10 +134,10 @@ std::string read_answer(ChatRenderer& renderer, const Asked& a, const std::strin
       EXPECT_TRUE(ids.insert(call.id).second) << text;
     }
     EXPECT_TRUE(said.empty() || said == now) << text << "\n" << said << "\n" << now;
-    EXPECT_GT(all.deltas, size == 3 ? 2 : 0) << text;
     said = now;
+    deltas = size == 3 ? all.deltas : deltas;
   }
-  return said;
+  return said + "\n(" + std::to_string(deltas) + " deltas)";
 }
 
 TEST(AnswerReader, ReadsAnswersInPieces) {
