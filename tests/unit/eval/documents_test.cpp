@@ -105,9 +105,10 @@ TEST(Documents, AreReadOrRefused) {
     lines +=
         "{\"text\": \"" + std::string(std::size_t(i % 5 + 1), 'x') + std::to_string(i) + "\"}\n";
   }
-  test::expect_functions("documents", {{"read", read_answer}, {"choose", [&](auto& a) {
-                                          return read_answer({"a.jsonl " + a[0], lines});
-                                        }}});
+  test::expect_functions("documents",
+                         {{"read", read_answer}, {"choose", [&](auto& a) {
+                                                    return read_answer({"a.jsonl " + a[0], lines});
+                                                  }}});
 }
 
 TEST(Documents, ReadsEveryKindOfArchive) {

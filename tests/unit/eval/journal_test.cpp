@@ -32,8 +32,8 @@ class FullDisk {
   void (*handler_)(int) = nullptr;
 };
 
-// Steps of a transcript in a folder of their own, "STEP WORDS ... | STEP ...": files are written and
-// shown, journals and runs are opened, begun, added to and closed.
+// Steps of a transcript in a folder of their own, "STEP WORDS ... | STEP ...": files are written
+// and shown, journals and runs are opened, begun, added to and closed.
 class Steps {
  public:
   std::string run(const test::Arguments& steps) {
@@ -70,7 +70,8 @@ class Steps {
     }
     if (verb == "begin") {
       folder_->begin(ordered_json::parse(name + " " + rest));
-      return cat("begun with ", folder_->units().size(), " units, ", folder_->notes().size(), " notes");
+      return cat("begun with ", folder_->units().size(), " units, ", folder_->notes().size(),
+                 " notes");
     }
     if (verb == "unit" || verb == "finish") {  // SECONDS TOKENS
       const RunCost cost{std::stod(name), std::stol(rest)};
@@ -81,8 +82,9 @@ class Steps {
       const RecordedRun recorded = read_run(dir_ / name);
       const ordered_json measured = recorded.run.value("measured", ordered_json::object());
       return cat(recorded.units.size(), " units of ", recorded.run["model_digest"].dump(), " by ",
-                 recorded.run["command"].dump(), ": ", measured.value("tokens", ordered_json()).dump(),
-                 " tokens in ", measured.value("seconds", ordered_json()).dump(), " s, ",
+                 recorded.run["command"].dump(), ": ",
+                 measured.value("tokens", ordered_json()).dump(), " tokens in ",
+                 measured.value("seconds", ordered_json()).dump(), " s, ",
                  measured.value("tokens_per_second", ordered_json()).dump(), " a second");
     }
     if (verb == "change") {  // NAME {"key": value} of measured

@@ -100,8 +100,7 @@ std::string run_answer(const json& given) {
   }
   RunFolder folder;
   Progress progress;
-  const ResultTable r =
-      run_needle(model, methods, {{"a#1", text}}, options, folder, progress);
+  const ResultTable r = run_needle(model, methods, {{"a#1", text}}, options, folder, progress);
   ordered_json rows = to_json(r);
   std::string out = cat("form ", options.form.name, ", answers of ", options.form.answer_tokens,
                         " tokens, rows ", rows["results"].size(), " of ");
@@ -119,30 +118,30 @@ TEST(Needle, RunsAreMadeOrRefused) {
   const ScriptedModel model({});
   const auto tokens = [&](const std::string& text) { return model.tokenize(text, false, false); };
   test::expect_functions(
-      "needles",
-      {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
-       {"ends",
-        [&](auto& a) {
-          return std::to_string(ends_sentence(model, tokens(a[0]), std::stoul(a[1])));
-        }},
-       {"snap",
-        [&](auto& a) {
-          const auto at = snap_back(model, tokens(a[0]), std::stol(a[1]), std::stol(a[2]));
-          return at ? std::to_string(*at) : "nowhere";
-        }},
-       {"words", [](auto& a) { return std::to_string(has_words(a[0])); }},
-       {"haystacks", [&](auto& a) {
-          std::vector<Document> documents;
-          for (std::size_t i = 2; i < a.size(); ++i) {
-            documents.push_back({std::string(1, char('a' + i - 2)), a[i]});
-          }
-          std::string out;
-          for (const Haystack& h :
-               make_haystacks(model, documents, std::stol(a[0]), std::stoul(a[1]))) {
-            out += h.id + ": " + model.detokenize(h.tokens) + "\n";
-          }
-          return out;
-        }}});
+      "needles", {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
+                  {"ends",
+                   [&](auto& a) {
+                     return std::to_string(ends_sentence(model, tokens(a[0]), std::stoul(a[1])));
+                   }},
+                  {"snap",
+                   [&](auto& a) {
+                     const auto at =
+                         snap_back(model, tokens(a[0]), std::stol(a[1]), std::stol(a[2]));
+                     return at ? std::to_string(*at) : "nowhere";
+                   }},
+                  {"words", [](auto& a) { return std::to_string(has_words(a[0])); }},
+                  {"haystacks", [&](auto& a) {
+                     std::vector<Document> documents;
+                     for (std::size_t i = 2; i < a.size(); ++i) {
+                       documents.push_back({std::string(1, char('a' + i - 2)), a[i]});
+                     }
+                     std::string out;
+                     for (const Haystack& h :
+                          make_haystacks(model, documents, std::stol(a[0]), std::stoul(a[1]))) {
+                       out += h.id + ": " + model.detokenize(h.tokens) + "\n";
+                     }
+                     return out;
+                   }}});
 }
 
 TEST(Needle, SharingPrefixesKeepsThePrompts) {

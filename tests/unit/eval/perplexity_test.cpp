@@ -94,17 +94,17 @@ std::string run_answer(const json& given) {
 }
 
 TEST(Perplexity, RunsAreMadeOrRefused) {
-  test::expect_functions(
-      "perplexity",
-      {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
-       {"recorded", [](auto& a) {
-          ordered_json run = {{"task", "ppl"},
-                              {"model", {{"train_length", 64}}},
-                              {"methods", ordered_json::array()},
-                              {"documents", ordered_json::array()},
-                              {"settings", {{"lengths", {64}}, {"stride", std::stoi(a[0])}}}};
-          return cat(perplexity_results(run, {}).rows.size(), " rows");
-        }}});
+  test::expect_functions("perplexity",
+                         {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
+                          {"recorded", [](auto& a) {
+                             ordered_json run = {
+                                 {"task", "ppl"},
+                                 {"model", {{"train_length", 64}}},
+                                 {"methods", ordered_json::array()},
+                                 {"documents", ordered_json::array()},
+                                 {"settings", {{"lengths", {64}}, {"stride", std::stoi(a[0])}}}};
+                             return cat(perplexity_results(run, {}).rows.size(), " rows");
+                           }}});
 }
 
 TEST(Perplexity, OnePassEqualsOnePassPerLength) {

@@ -113,19 +113,20 @@ std::string answer(const std::string& input) {
   const std::string caveat = hf_caveat(given, f.model, options.dialect);
   if (!caveat.empty()) out += "\ncaveat: " + caveat;
   return out + "\nread back: " + test::or_error([&] {
-    const Model back = read_model(options.out);
-    const std::vector<double> theta = trained_theta(back.geometry);
-    for (std::size_t i = 0; i < theta.size(); ++i) {
-      EXPECT_NEAR(theta[i] / plan.theta()[i], 1, 1e-12) << input << " " << i;
-    }
-    EXPECT_EQ(back.geometry.trained_attention_scale, total_attention_scale(plan)) << input;
-    return cat("window ", back.geometry.train_length);
-  });
+           const Model back = read_model(options.out);
+           const std::vector<double> theta = trained_theta(back.geometry);
+           for (std::size_t i = 0; i < theta.size(); ++i) {
+             EXPECT_NEAR(theta[i] / plan.theta()[i], 1, 1e-12) << input << " " << i;
+           }
+           EXPECT_EQ(back.geometry.trained_attention_scale, total_attention_scale(plan)) << input;
+           return cat("window ", back.geometry.train_length);
+         });
 }
 
 TEST(HfExport, WritesTheKeysOfEveryReader) {
-  test::expect_transcript(
-      "hf_export", [](const std::string& in) { return test::or_error([&] { return answer(in); }); });
+  test::expect_transcript("hf_export", [](const std::string& in) {
+    return test::or_error([&] { return answer(in); });
+  });
 }
 
 // The paths of everything below a folder, with the content of files and the targets of links.

@@ -68,9 +68,10 @@ std::string described(const std::string& svg) {
   }
   std::smatch size;
   std::string out = "size";
-  if (std::regex_search(svg, size, std::regex("<svg[^>]* width=\"([0-9.]+)\""))) out += " " + size.str(1);
-  out += cat(", ", count(svg, "<svg "), " svg, ", count(svg, "<rect"), " rect, ", count(svg, "<style>"),
-             " style\n ");
+  if (std::regex_search(svg, size, std::regex("<svg[^>]* width=\"([0-9.]+)\"")))
+    out += " " + size.str(1);
+  out += cat(", ", count(svg, "<svg "), " svg, ", count(svg, "<rect"), " rect, ",
+             count(svg, "<style>"), " style\n ");
   for (const auto& [name, n] : classes) out += cat(" ", name, "=", n);
   static const std::regex text("<text[^>]*?x=\"([0-9.-]+)\" y=\"([0-9.-]+)\"[^>]*>([^<]*)</text>");
   for (std::sregex_iterator it(svg.begin(), svg.end(), text), end; it != end; ++it) {
@@ -88,10 +89,11 @@ double number_of(const json& value) {
   return value == "inf" ? kInfinite : value.is_null() ? kNothing : value.get<double>();
 }
 
-// {"series": [[name, [[x, y, low, high], ...]], ...], "window": a mark, "ticks": of y, "pairs": over
-// pairs}
+// {"series": [[name, [[x, y, low, high], ...]], ...], "window": a mark, "ticks": of y, "pairs":
+// over pairs}
 LineChart chart_from(const json& given) {
-  LineChart chart = given.contains("pairs") ? pair_chart("factors", "factor", Spacing::log) : chart_of({});
+  LineChart chart =
+      given.contains("pairs") ? pair_chart("factors", "factor", Spacing::log) : chart_of({});
   chart.series.clear();
   for (const json& one : given.value("series", json::array())) {
     std::vector<ChartPoint> points;
@@ -118,7 +120,8 @@ HeatMap map_from(const json& given) {
 
 TEST(Chart, HasItsLinesAndTexts) {
   const auto options = [](const json& given) {
-    return SvgOptions{.width = given.value("width", 760.0), .standalone = given.value("alone", false)};
+    return SvgOptions{.width = given.value("width", 760.0),
+                      .standalone = given.value("alone", false)};
   };
   test::expect_functions(
       "charts", {{"lines",

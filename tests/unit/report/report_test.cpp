@@ -83,47 +83,6 @@ void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
   }
 }
 
-ordered_json fake_search() {
-  const auto estimate = [](double value) {
-    return ordered_json{{"value", value}, {"stderr", 0.01}, {"n", 3}};
-  };
-  const auto plan = [&](const char* name, const char* origin, double loss, double answers) {
-    return ordered_json{{"name", name},
-                        {"origin", origin},
-                        {"complete", true},
-                        {"objective", estimate(loss + 0.05 * answers)},
-                        {"log_perplexity", estimate(loss)},
-                        {"answer_loss", estimate(answers)}};
-  };
-  const auto line = [](const char* method, double perplexity, const char* against) {
-    return ordered_json{{"method", method},
-                        {"perplexity",
-                         {{{"length", 4096},
-                           {"value", perplexity},
-                           {"stderr", 0.1},
-                           {"tuned_above_percent", -2.5},
-                           {"paired_stderr", 0.5}}}},
-                        {"answer_loss", {{"value", 0.5}, {"stderr", 0.1}}},
-                        {"against", against}};
-  };
-  return {
-      {"weight", 0.05},
-      {"passes", 12.5},
-      {"chosen", 1},
-      {"front", {1}},
-      {"path",
-       {{{"passes", 4}, {"trial", 0}, {"objective", 1.6}},
-        {{"passes", 9}, {"trial", 1}, {"objective", 1.5}}}},
-      {"trials", {plan("pro", "published", 1.55, 1), plan("power <b>0.5", "refined", 1.5, 0.5)}},
-      {"factors", {{"chosen", {1, 2}}, {"pro", {1, 3}}, {"yarn", {1, 4}}}},
-      {"proof",
-       {{"documents", 3},
-        {"better", false},
-        {"recommended", "pro"},
-        {"tuned", line("tuned", 4, "")},
-        {"published", {line("pro", 4.1, "is not worse by two errors")}}}}};
-}
-
 // A run of a task that this build does not know, of which a report reads results.json as it is:
 // rows of task, method, length, value and error.
 void write_other(const std::filesystem::path& folder, const ordered_json& rows) {
@@ -146,7 +105,8 @@ void write_other(const std::filesystem::path& folder, const ordered_json& rows) 
 }
 
 void write_search(const std::filesystem::path& folder, const ordered_json& changes) {
-  ordered_json results = fake_search();
+  ordered_json results =
+      ordered_json::parse(read_file(MRROPE_GOLDEN_DIR "/../support/search.json"));
   results.update(changes);
   eval::RunFolder run(folder, {"mrrope tune <model>", "sha256:00", 1});
   run.begin({{"task", "tune"},
@@ -195,7 +155,8 @@ std::string visible(const std::string& page) {
   for (const char* start : {"<style", "<script", "<svg"}) {
     const std::string end = "</" + std::string(start + 1) + ">";
     for (std::size_t at; (at = text.find(start)) != std::string::npos;) {
-      text.replace(at, text.find(end, at) + end.size() - at, start == std::string("<svg") ? "[chart]" : "");
+      text.replace(at, text.find(end, at) + end.size() - at,
+                   start == std::string("<svg") ? "[chart]" : "");
     }
   }
   // Cells, terms and words of a line stay together.
@@ -233,9 +194,8 @@ std::string described(const std::vector<Figure>& figures) {
       out += "  " + map.title + " by " + ordered_json(map.columns).dump() + "\n";
       for (std::size_t r = 0; r < map.rows.size(); ++r) {
         out += "  " + map.rows[r] + ":" + numbers(map.values[r]) +
-               (map.best && map.best->first == r
-                    ? ", best " + map.columns[map.best->second] + "\n"
-                    : "\n");
+               (map.best && map.best->first == r ? ", best " + map.columns[map.best->second] + "\n"
+                                                 : "\n");
       }
     }
   }
@@ -265,7 +225,10 @@ std::string reported(const std::string& input) {
     if (verb.starts_with("groups")) return std::to_string(grouped(records).size());
     if (verb.starts_with("problems")) return problems;
     if (verb.starts_with("json")) return report_json(records).dump();
-    return report_markdown(records, "tiny", "mrrope report runs -o tiny.md `x`").text;
+    const std::string text =
+        report_markdown(records, "tiny", "mrrope report runs -o tiny.md `x`").text;
+    return " " +
+           std::regex_replace(text, std::regex("\n"), "\n ");  // headings are no comments here
   });
   // What depends on the day and the machine.
   static const std::pair<std::regex, const char*> varying[] = {

@@ -184,7 +184,8 @@ std::string reply_or_error(const std::string& input) {
   try {
     return reply(input);
   } catch (const ApiError& error) {
-    return cat(error.status, " ", error_json(error).dump(), "\n", anthropic_error_json(error).dump());
+    return cat(error.status, " ", error_json(error).dump(), "\n",
+               anthropic_error_json(error).dump());
   }
 }
 

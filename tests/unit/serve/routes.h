@@ -12,18 +12,18 @@
 namespace mrrope::serve {
 
 inline Route route_named(const std::string& name) {
-  static const std::map<std::string, Route> routes = {{"completion", Route::completion},
-                                                      {"llama_completion", Route::llama_completion},
-                                                      {"chat", Route::chat},
-                                                      {"responses", Route::responses},
-                                                      {"ollama_chat", Route::ollama_chat},
-                                                      {"ollama_generate", Route::ollama_generate},
-                                                      {"messages", Route::messages},
-                                                      {"count_tokens", Route::count_tokens},
-                                                      {"embeddings", Route::embeddings},
-                                                      {"ollama_embed", Route::ollama_embed},
-                                                      {"ollama_embeddings",
-                                                       Route::ollama_embeddings}};
+  static const std::map<std::string, Route> routes = {
+      {"completion", Route::completion},
+      {"llama_completion", Route::llama_completion},
+      {"chat", Route::chat},
+      {"responses", Route::responses},
+      {"ollama_chat", Route::ollama_chat},
+      {"ollama_generate", Route::ollama_generate},
+      {"messages", Route::messages},
+      {"count_tokens", Route::count_tokens},
+      {"embeddings", Route::embeddings},
+      {"ollama_embed", Route::ollama_embed},
+      {"ollama_embeddings", Route::ollama_embeddings}};
   return routes.at(name);
 }
 

@@ -109,13 +109,14 @@ struct Asked {
 std::string prepared(ChatRenderer& renderer, const Asked& a) {
   const ChatPrompt prompt = renderer.prepare(a.chat, a.in, kLimit);
   const std::size_t root = prompt.grammar.find("root ::=");
-  return prompt.prompt.substr(prompt.prompt.size() - std::min<std::size_t>(70, prompt.prompt.size())) +
+  return prompt.prompt.substr(prompt.prompt.size() -
+                              std::min<std::size_t>(70, prompt.prompt.size())) +
          (prompt.lazy ? "\n  lazy, words " + std::to_string(prompt.trigger_words.size()) : "") +
          (prompt.syntax.empty() ? "" : "\n  with a syntax") +
          (prompt.begun.empty() ? "" : "\n  begun " + prompt.begun) +
-         (prompt.grammar.empty() ? ""
-                                 : "\n  " + prompt.grammar.substr(
-                                                root, prompt.grammar.find('\n', root) - root));
+         (prompt.grammar.empty()
+              ? ""
+              : "\n  " + prompt.grammar.substr(root, prompt.grammar.find('\n', root) - root));
 }
 
 // The same in pieces of 3 and 5 bytes and in one.

@@ -53,8 +53,8 @@ struct EmbedTrial {
   Progress use;
 };
 
-// The numbers of an embedding are the tokens of a text, the first and the last of them; "ends" makes
-// texts get an end, and "bare" has a model without embeddings.
+// The numbers of an embedding are the tokens of a text, the first and the last of them; "ends"
+// makes texts get an end, and "bare" has a model without embeddings.
 TEST(Embeddings, AreMadeOrRefused) {
   Embedder model(ScriptedOptions{});
   ScriptedModel without(ScriptedOptions{});
@@ -64,8 +64,8 @@ TEST(Embeddings, AreMadeOrRefused) {
     functions[route] = [&, route](auto& a) {
       model.ends = a.size() > 1 && a[1] == "ends";
       EmbedTrial& t = a.size() > 1 && a[1] == "bare" ? bare : trial;
-      const std::string said = refusal(
-          [&] { return t.ask(ordered_json::parse(a[0]), route_named(route)).dump(); });
+      const std::string said =
+          refusal([&] { return t.ask(ordered_json::parse(a[0]), route_named(route)).dump(); });
       return std::regex_replace(said, std::regex("_duration\":[0-9]+"), "_duration\":0") +
              cat(" (", t.use.prompt, " tokens)");
     };

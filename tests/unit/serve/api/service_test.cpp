@@ -88,8 +88,7 @@ TEST(Service, AnswersOrRefuses) {
   const Trial t(model), open(model, any);
   const Service& service = t.service;
   const auto job = [&](const std::string& body, Route route) {
-    return described(
-        prepare_jobs(service, parse_request(body, route, service.limits), {}).front());
+    return described(prepare_jobs(service, parse_request(body, route, service.limits), {}).front());
   };
   const test::Functions functions = {
       {"job", [&](auto& a) { return job(a[0], Route::completion); }},
@@ -112,11 +111,14 @@ TEST(Service, AnswersOrRefuses) {
       {"metrics", [&](auto&) {
          SchedulerCounts counts;
          counts.ended[Outcome::End::stop] = 3;
-         return metrics_text(counts, {{200, 5}}, 1.5);
+         return " " +
+                std::regex_replace(metrics_text(counts, {{200, 5}}, 1.5), std::regex("\n"), "\n ");
        }}};
   test::Functions refusing;
   for (const auto& [name, function] : functions) {
-    refusing[name] = [&function = function](auto& a) { return refusal([&] { return function(a); }); };
+    refusing[name] = [&function = function](auto& a) {
+      return refusal([&] { return function(a); });
+    };
   }
   test::expect_functions("service", refusing);
 }
