@@ -124,8 +124,9 @@ std::string answer(const std::string& input) {
 }
 
 TEST(HfExport, WritesTheKeysOfEveryReader) {
-  test::expect_transcript("hf_export", [](const std::string& in) {
-    return test::or_error([&] { return answer(in); });
+  test::expect_transcript("hf_export", [](const std::string& input) {
+    const std::string said = test::or_error([&] { return answer(input); });
+    return std::regex_replace(said, std::regex("\"/[^\"]*/"), "\"");  // where the folder is
   });
 }
 

@@ -98,7 +98,7 @@ std::string conversations(const test::Arguments& a) {
     const auto salt = as == std::string::npos ? std::string() : a[i].substr(as + 4);
     const Said found = finish(*s.submit(text, length, salt));
     EXPECT_EQ(found.outcome.end, Outcome::End::length) << found.outcome.message;
-    if (!said("near")) EXPECT_EQ(found.tokens, alone(text, length)) << i;
+    EXPECT_TRUE(said("near") || found.tokens == alone(text, length)) << i;
     out += cat(out.empty() ? "" : ", ", found.outcome.cached, "+", s.model.computed() - before);
   }
   std::int64_t held = 0;
