@@ -179,11 +179,6 @@ TEST(Theory, RefusesDigitsThatNoPositionCanHave) {
   EXPECT_TRUE(positions_of(plan, digit_values(plan, 16385)).empty());
 }
 
-TEST(Theory, OnlyPiLosesPositions) {
-  EXPECT_EQ(colliding_positions(plan_of(llama2(), "pro", 16), 4096), 0);
-  EXPECT_GT(colliding_positions(plan_of(llama2(), "pi", 16), 4096), 2500);
-}
-
 TEST(Theory, EmptyAndOversizedCurves) {
   const std::vector<double> none;
   EXPECT_EQ(oscillation_of(none).variation, 0);
