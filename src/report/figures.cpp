@@ -12,9 +12,6 @@
 
 namespace mrrope::report {
 
-namespace {
-
-// How the group's task shows a metric.
 eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
   if (const eval::Task* task = eval::find_task(group.front().task)) {
     for (const eval::MetricInfo& info : task->metrics) {
@@ -23,6 +20,8 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
   }
   return {metric, metric, metric};
 }
+
+namespace {
 
 // Of the metrics that a page of Markdown shows: the one that methods are compared by, and the loss
 // of answers, which tells them apart where few are found.
@@ -373,8 +372,9 @@ class FigureMaker {
     for (const RunRecord* run : group.runs) {
       const eval::ResultTable& r = run->table;
       if (r.verdicts.empty() || r.methods.size() < 2) continue;
-      const std::string reference = verdicts_of({*run}).front().method;
-      if (reference.empty()) continue;
+      const VerdictText verdict = verdicts_of({*run}).front();
+      const std::string& reference = verdict.method;
+      if (verdict.good_to == 0) continue;
       LineChart chart{
           .title = titled(cat("Difference from ", reference, ", paired"), group, run),
           .x = {"tokens", Spacing::log, true},

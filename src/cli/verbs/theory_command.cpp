@@ -274,6 +274,10 @@ void run_sharpness(const TheoryFlags& flags) {
   print_theory(flags, sharpness_figure(g, ladders));
 }
 
+void run_rounding(const TheoryFlags& flags) {
+  print_theory(flags, theory::rounding_figure(theory_geometry(flags)));
+}
+
 // "2..64": every whole number from the first to the last.
 std::vector<double> parse_scales(const std::string& text) {
   constexpr int kMost = 256;
@@ -405,6 +409,9 @@ void add_theory(CLI::App& app) {
   add_plan_figure(*verb, "ladder", "The scale in force at each length, by method", run_ladder);
   add_plan_figure(*verb, "sharpness", "What queries are multiplied by at each length, by method",
                   run_sharpness);
+  const auto [rounding, flags] = add_figure(
+      *verb, "rounding", "Errors of cosines and sines against the position", run_rounding);
+  add_subject(rounding, flags.subject, Takes::model_or_geometry);
   add_bound(*verb);
   add_figure(*verb, "claims", "Claims of the paper, with our verdicts", run_claims);
   add_attention(*verb);
