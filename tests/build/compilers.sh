@@ -10,7 +10,7 @@ if [ $# -gt 0 ]; then
   programs=(core_test kernels_test formats_test eval_test report_test tune_test theory_test export_test)
   cmake -S "$root" --preset clang -B "$build" "${@:2}" >/dev/null
   grep -m 1 'CMAKE_CXX_COMPILER_VERSION' "$build"/CMakeFiles/*/CMakeCXXCompiler.cmake
-  ninja -C "$build" mrrope_engine mrrope_proof mrrope_serve mrrope_cli "${programs[@]}" | grep -v '^\[' || true
+  ninja -C "$build" --quiet mrrope_engine mrrope_proof mrrope_serve mrrope_cli "${programs[@]}"
   ctest --test-dir "$build" -j "$(nproc)" --output-on-failure -L "^($(IFS='|'; echo "${programs[*]}"))\$" | tail -n 20
   exit
 fi

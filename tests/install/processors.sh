@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# processors.sh WHEEL: the short demo of the wheel under qemu, as processors that are not here: the oldest of the kind
-# and a later one. Each runs its own code and prints the tables of this machine.
+# processors.sh WHEEL: the wheel under qemu, as processors that are not here: the oldest of the kind and a later one. Each
+# runs its own code. The later one prints the table of this machine; the oldest comes within 0.5 %: it multiplies keys in
+# f32, where Arm v8.2 and later do that in f16.
 set -euo pipefail
 wheel=${1:?usage: processors.sh WHEEL}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -20,15 +21,24 @@ mrrope=$package/bin/mrrope
 cd "$work"
 export OMP_WAIT_POLICY=passive
 
-# tables COMMAND...: what the demo prints from its first table on.
-tables() { rm -rf mrrope-demo && "$@" demo 2>"$work/errors" | sed -n '/^Perplexity/,/^Charts/p'; }
-tables "$mrrope" >here
-[ "$(grep -c '^far:pi' here)" -eq 2 ] || { cat errors >&2; exit 1; }
+# table COMMAND...: the first table of the demo, for one text.
+table() {
+  "$@" eval ppl "$package/share/mrrope/models/mrrope-tiny.gguf" --methods none,auto --ctx 768 --lengths 96,384 \
+    --documents 1 --kl-positions 0 2>errors | sed -n '/^Perplexity/,/^$/p'
+}
+table "$mrrope" | tee here
+[ "$(wc -l <here)" -eq 5 ] || { cat errors >&2; exit 1; }
 for one in $processors; do
   emulated=("qemu-$(uname -m)" -cpu "${one%=*}" "$mrrope")
   code=$("${emulated[@]}" --version | sed -n 's/^processor code: //p')
   [ "$code" = "${one#*=}" ] || { echo "processors.sh: ${one%=*} runs code for '$code'" >&2; exit 1; }
-  tables "${emulated[@]}" >there
-  diff here there || { echo "processors.sh: ${one%=*} computes something else" >&2; exit 1; }
+  table "${emulated[@]}" >there
+  if [ "$one" = "${processors%% *}" ]; then
+    python3 -c 'import sys
+a, b = ([float(x) for line in open(name) for x in line.split() if x[0].isdigit() and "." in x] for name in sys.argv[1:])
+assert len(a) == len(b) == 4 and all(abs(x / y - 1) < 0.005 for x, y in zip(a, b)), (a, b)' here there
+  else
+    diff here there || { echo "processors.sh: ${one%=*} prints something else" >&2; exit 1; }
+  fi
   echo "${one%=*}: code for $code, $SECONDS s"
 done
