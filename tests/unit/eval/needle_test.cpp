@@ -75,8 +75,8 @@ std::string run_answer(const json& given) {
   take("sight", sight);
   ReadingModel reader(scripted, sight);
   ScriptedModel writer(scripted);
-  TimelineModel& model =
-      given.contains("asked") || given.contains("fail_at") ? writer : (TimelineModel&)reader;
+  const bool scripts = given.contains("asked") || given.contains("fail_at");
+  TimelineModel& model = scripts ? static_cast<TimelineModel&>(writer) : reader;
   NeedleOptions options = planted(model, {500, 1000}, {0, 50});
   take("lengths", options.lengths);
   take("depths", options.depths);
