@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # watched.sh WHAT COMMAND...: runs a build and shows its output only if it fails. Meanwhile a line says how many of
-# ninja's steps are done and how long the rest takes: a bar on a terminal, elsewhere every 10 seconds.
+# ninja's steps are done, how long it has run and how long the rest takes: a bar on a terminal, elsewhere every 10
+# seconds.
 set -euo pipefail
 what=$1
 shift
@@ -13,10 +14,10 @@ if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then terminal=1; fi
   while sleep $((terminal ? 1 : 10)) && kill -0 $$ 2>/dev/null; do
     step=$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | tr -d '[]') || step=
     count=${step%/*} all=${step#*/}
-    line="$what, $((SECONDS)) s"
+    line="$what, $SECONDS s"
     if [ "${all:-0}" -gt 0 ]; then
       : "${first:=$SECONDS}" "${before:=$count}"
-      line="$((100 * count / all))%  $what, step $count of $all"
+      line="$((100 * count / all))%  $what, step $count of $all, $SECONDS s"
       if [ "$count" -gt "$before" ]; then
         left=$(((SECONDS - first) * (all - count) / (count - before)))
         if [ $left -lt 90 ]; then line+=", $left s left"; else line+=", $(((left + 30) / 60)) min left"; fi

@@ -90,6 +90,34 @@ std::string conversion_text(const CLI::App& verb, const std::string& what) {
   return cat(name, " takes a whole number, not ", text);
 }
 
+// "--temp: Value hot not in range 0.000000 to 100.000000" and "--to: onnx not in {gguf,hf}" as
+// sentences.
+std::string range_text(const std::string& what) {
+  const std::size_t colon = what.find(": ");
+  const std::size_t range = what.rfind(" not in range ");
+  const std::size_t list = what.rfind(" not in {");
+  if (!what.starts_with('-') || colon == std::string::npos) return what;
+  const std::string takes = what.substr(0, colon) + " takes ";
+  if (list != std::string::npos) {
+    std::string choices = what.substr(list + 9, what.size() - list - 10);
+    for (std::size_t at = 0; (at = choices.find(',', at)) != std::string::npos; at += 2) {
+      choices.replace(at, 1, ", ");
+    }
+    if (const std::size_t last = choices.rfind(", "); last != std::string::npos) {
+      choices.replace(last, 2, " or ");
+    }
+    return cat(takes, choices, ", not '", what.substr(colon + 2, list - colon - 2), "'");
+  }
+  const std::size_t value = what.find("Value ", colon);
+  const std::size_t to = what.find(" to ", range);
+  if (range == std::string::npos || value != colon + 2 || to == std::string::npos) return what;
+  const auto plain = [&](std::size_t from, std::size_t end) {
+    return significant(parse_double(what.substr(from, end - from)).value_or(0), 12);
+  };
+  return cat(takes, "a number from ", plain(range + 14, to), " to ", plain(to + 4, what.size()),
+             ", not '", what.substr(value + 6, range - value - 6), "'");
+}
+
 // What was typed wrong, and what to type instead.
 Error usage_error(const CLI::App& app, const CLI::ParseError& e,
                   const std::vector<std::string>& arguments) {
@@ -110,7 +138,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   if (const std::size_t end = what.find(": At Most 1 required"); end != std::string::npos) {
     return make(what.substr(0, end) + " is given more than once", "give it once; ");
   }
-  if (!unknown) return make(what, "");
+  if (!unknown) return make(range_text(what), "");
   // A model without a verb, as llama.cpp's programs take it.
   const std::string first = verb != &app || rest.empty() ? "" : rest.front();
   if (first.starts_with('-')
@@ -122,12 +150,16 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   for (const std::string& word : rest) {
     if (word.size() < 2 || word[0] != '-') continue;
     const std::string flag = word.substr(0, word.find('='));
+    if (verb->get_option_no_throw(flag) != nullptr) {
+      return make(flag + " comes before its verb", cat("type: ", path, " ", flag, " ...; "));
+    }
     return make(cat(path, " has no flag ", flag), did_you_mean(flag, flag_names(*verb)));
   }
   const std::vector<std::string> below = verb_names(*verb);
   if (!below.empty() && !rest.empty()) {
     return make(cat("'", rest.front(), "' is not a verb of ", path),
-                did_you_mean(rest.front(), below));
+                did_you_mean(rest.front(), below) +
+                    (verb == &app ? "" : cat("it has ", joined(below, ", "), "; ")));
   }
   if (!below.empty()) return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
   if (!rest.empty()) {

@@ -458,6 +458,9 @@ fs::path find_model(const std::string& name) {
   } catch (const Error& e) {
     throw Error(e.kind(), e.what(),
                 cat(e.hint(), "; ", near_names(name, models),
+                    parse_repo(name) && !name.ends_with(".gguf")
+                        ? cat("to download it give -hf ", shell_word(name), "; ")
+                        : "",
                     "mrrope models lists those that have a name here"));
   }
   return name;

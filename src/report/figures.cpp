@@ -12,9 +12,6 @@
 
 namespace mrrope::report {
 
-namespace {
-
-// How the group's task shows a metric.
 eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
   if (const eval::Task* task = eval::find_task(group.front().task)) {
     for (const eval::MetricInfo& info : task->metrics) {
@@ -23,6 +20,8 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
   }
   return {metric, metric, metric};
 }
+
+namespace {
 
 // Of the metrics that a page of Markdown shows: the one that methods are compared by, and the loss
 // of answers, which tells them apart where few are found.
@@ -165,13 +164,6 @@ std::vector<Study> studies_of(const eval::ResultTable& table, std::int64_t lengt
   return studies;
 }
 
-bool has_studies(const RunGroup& group) {
-  return std::any_of(group.runs.begin(), group.runs.end(), [](const RunRecord* run) {
-    const eval::ResultTable& t = run->table;
-    return t.logarithmic && !t.lengths.empty() && !studies_of(t, t.lengths.back()).empty();
-  });
-}
-
 std::string names_of(const std::vector<const ParameterInfo*>& varied) {
   return cat(varied.front()->name, varied.size() > 1 ? cat(" and ", varied.back()->name) : "");
 }
@@ -302,8 +294,7 @@ class FigureMaker {
       const std::vector<NamedRow> rows = chosen(all, metric, false);
       const std::size_t lengths = distinct(rows, length_of).size();
       const std::vector<std::string> tasks = distinct(rows, task_of);
-      // One length makes no line; a study of parameters has charts of its own.
-      if (rows.empty() || (lengths < 2 && (!info.logarithmic || has_studies(group)))) continue;
+      if (lengths < 2) continue;  // no line; a study of parameters has charts of its own
       LineChart chart{.title = titled(info.title, group),
                       .x = {"tokens", Spacing::log, true},
                       .y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear}};
@@ -373,8 +364,9 @@ class FigureMaker {
     for (const RunRecord* run : group.runs) {
       const eval::ResultTable& r = run->table;
       if (r.verdicts.empty() || r.methods.size() < 2) continue;
-      const std::string reference = verdicts_of({*run}).front().method;
-      if (reference.empty()) continue;
+      const VerdictText verdict = verdicts_of({*run}).front();
+      const std::string& reference = verdict.method;
+      if (verdict.good_to == 0) continue;
       LineChart chart{
           .title = titled(cat("Difference from ", reference, ", paired"), group, run),
           .x = {"tokens", Spacing::log, true},

@@ -114,7 +114,8 @@ DataTable method_table(const std::vector<RunRecord>& records) {
   std::size_t runs = 0;
   for (const RunRecord& record : records) {
     const eval::ResultTable& r = record.table;
-    if (r.verdicts.empty() || !r.reason_without_verdicts().empty()) continue;
+    // The headline says why.
+    if (std::ranges::none_of(r.verdicts, [](const eval::Verdict& v) { return v.judged; })) continue;
     ++runs;
     for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
       const eval::Verdict& v = r.verdicts[i];

@@ -120,6 +120,9 @@ std::vector<VerdictText> verdicts_of(const std::vector<RunRecord>& records);
 std::string estimate_text(const eval::Estimate& e);
 std::string signed_percent(const eval::Estimate& e);
 
+// How the group's task shows a metric.
+eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric);
+
 // The heading of a task's part of the page.
 std::string section_of(const std::string& task_name);
 

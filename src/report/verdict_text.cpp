@@ -174,26 +174,164 @@ void add_next_steps(VerdictText& text, const Best& best, const eval::Verdict& ve
   }
 }
 
-// The method of lowest perplexity at each length, where there are several.
-std::vector<std::string> lowest_of(const eval::ResultTable& table) {
-  std::vector<std::string> out;
-  for (const std::int64_t length : table.lengths) {
-    const eval::ResultRow* lowest = nullptr;
-    std::size_t measured = 0;
-    for (const eval::MethodRow& method : table.methods) {
-      const eval::ResultRow* row = table.find(method.method, length, table.metric);
-      if (row == nullptr || row->estimate.n == 0) continue;
-      ++measured;
-      if (lowest == nullptr || row->estimate.value < lowest->estimate.value) lowest = row;
+// The runs of a group as one: the rows of one metric, and how methods compare by it.
+eval::ResultTable together(const RunGroup& group, const std::string& metric) {
+  eval::ResultTable all = group.front().table;
+  all.logarithmic &= metric == all.metric;
+  all.metric = metric;
+  all.rows.clear();
+  std::set<std::int64_t> lengths;
+  for (const RunRecord* run : group.runs) {
+    for (const eval::MethodRow& m : run->table.methods) {
+      if (all.find_method(m.method) == nullptr) all.methods.push_back(m);
     }
-    if (measured < 2) continue;
-    out.push_back(cat(lowest->method, " has the lowest perplexity at ", length_text(length),
-                      " tokens: ", estimate_text(lowest->estimate), "."));
+    for (const eval::ResultRow& row : run->table.rows) {
+      if (row.metric != metric || row.depth || row.estimate.n == 0) continue;
+      if (all.find(row.method, row.length, metric, {}, row.task) != nullptr) continue;
+      all.rows.push_back(row);
+      lengths.insert(row.length);
+    }
   }
+  all.lengths.assign(lengths.begin(), lengths.end());
+  all.comparisons = compare_methods(all);
+  return all;
+}
+
+std::string score_text(double value, const eval::MetricInfo& info) {
+  return info.higher_is_better && value <= 1 ? percent_text(100 * value) : value_text(value);
+}
+
+// By how much b is above a, paired over what both have; empty where nothing is.
+std::string paired_text(const eval::ResultTable& table, std::int64_t length, const std::string& a,
+                        const std::string& b, const eval::MetricInfo& info) {
+  for (const eval::Comparison& c : table.comparisons) {
+    const bool forth = c.a == b && c.b == a;
+    if (c.length != length || c.metric != table.metric || (!forth && (c.a != a || c.b != b))) {
+      continue;
+    }
+    eval::PairedDifference d = c.difference;
+    if (!forth) d.mean_difference.value = -d.mean_difference.value;
+    if (d.mean_difference.n == 0) return {};
+    if (table.logarithmic) return cat(" (", signed_percent(d.percent()), ", paired)");
+    const auto points = [&](double value) {
+      return info.higher_is_better ? fixed(100 * value, 1) : significant(value, 2);
+    };
+    const eval::Estimate& e = d.mean_difference;
+    return cat(" (", e.value < 0 ? "" : "+", points(e.value),
+               std::isfinite(e.error) ? cat(" +- ", points(e.error)) : "",
+               info.higher_is_better ? " points, paired)" : ", paired)");
+  }
+  return {};
+}
+
+// "At 128k tokens auto has the lowest perplexity, 3.118; best static plan: uni, 3.257 (+4.5 +- 0.3
+// %)."
+struct Ranking {
+  std::string text;  // empty where no method has a value
+  std::string best;  // empty: several have the same value
+  std::int64_t length = 0;
+  std::size_t n = 0;  // of the best one
+  bool alone = false;
+};
+
+Ranking ranking_of(const eval::ResultTable& table, std::int64_t length,
+                   const eval::MetricInfo& info) {
+  struct Ranked {
+    const eval::MethodRow* method;
+    double value;
+    std::size_t n;
+  };
+  const std::string task = !table.mean_row.empty()   ? table.mean_row
+                           : table.tasks.size() == 1 ? table.tasks.front()
+                                                     : table.task;
+  std::vector<Ranked> ranked;
+  for (const eval::MethodRow& method : table.methods) {
+    const eval::ResultRow* row = table.find(method.method, length, table.metric, {}, task);
+    if (row != nullptr && std::isfinite(row->estimate.value)) {
+      ranked.push_back({&method, row->estimate.value, row->estimate.n});
+    }
+  }
+  if (ranked.empty()) return {};
+  std::stable_sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
+    return info.higher_is_better ? a.value > b.value : a.value < b.value;
+  });
+  std::string what = info.name == eval::kAnswerLoss ? "loss of the right answer" : info.axis;
+  std::replace(what.begin(), what.end(), '_', ' ');
+  const Ranked& first = ranked.front();
+  std::vector<std::string> same;
+  for (const Ranked& r : ranked) {
+    if (r.value == first.value) same.push_back(r.method->method);
+  }
+  const std::string at = cat("At ", length_text(length), " tokens ");
+  const std::string value = score_text(first.value, info);
+  if (same.size() > 1) {
+    const bool all = same.size() == ranked.size();
+    const std::string every = same.size() == 2 ? "both" : cat("all ", same.size());
+    return {cat(at, all ? every + " methods" : joined(same, ", "), " have the same ", what, ", ",
+                value, "."),
+            "", length, first.n};
+  }
+  const std::string& name = first.method->method;
+  if (ranked.size() == 1) {
+    return {cat(at, name, " has a ", what, " of ", value, "; no other method was measured there."),
+            name, length, first.n, true};
+  }
+  // Of a method that grows, what a file can have instead.
+  const auto rival = std::find_if(ranked.begin() + 1, ranked.end(), [&](const Ranked& r) {
+    return !r.method->untouched && !(first.method->grows && r.method->grows);
+  });
+  const Ranked& next = rival == ranked.end() ? ranked[1] : *rival;
+  return {cat(at, name, " has the ", info.higher_is_better ? "highest " : "lowest ", what, ", ",
+              value, "; ",
+              next.method->untouched                       ? "unmodified"
+              : first.method->grows && !next.method->grows ? "best static plan"
+                                                           : "next",
+              ": ", next.method->untouched ? "" : next.method->method + ", ",
+              score_text(next.value, info),
+              paired_text(table, length, name, next.method->method, info), "."),
+          name, length, first.n};
+}
+
+// Of every length and the metrics that methods are compared by. Those that name a best method come
+// first, then the longest.
+std::vector<Ranking> rankings(const RunGroup& group) {
+  std::vector<Ranking> out;
+  for (const std::string& metric : {group.front().table.metric, std::string(eval::kAnswerLoss)}) {
+    const eval::ResultTable table = together(group, metric);
+    const eval::MetricInfo info = metric_info(group, metric);
+    for (auto at = table.lengths.rbegin(); at != table.lengths.rend(); ++at) {
+      Ranking ranking = ranking_of(table, *at, info);
+      if (ranking.text.empty() || (ranking.alone && !out.empty())) continue;
+      out.push_back(std::move(ranking));
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Ranking& a, const Ranking& b) {
+    return std::pair(a.best.empty(), -a.length) < std::pair(b.best.empty(), -b.length);
+  });
   return out;
 }
 
-VerdictText text_without_best(VerdictText text, const RunRecord& first, const std::string& so_far) {
+// The first is the headline where there is none yet.
+void add_rankings(VerdictText& text, const std::vector<Ranking>& ranked,
+                  const std::string& so_far) {
+  for (const Ranking& ranking : ranked) {
+    if (text.headline.empty()) {
+      text.headline = so_far + ranking.text;
+    } else {
+      text.sentences.push_back(ranking.text);
+    }
+  }
+}
+
+std::string confidence_of(std::size_t documents) {
+  if (documents < 2) return "Confidence: none (1 document), so there is no error to state.";
+  return cat("Confidence: ", documents < kFew ? "low (" : "", plural(documents, "document"),
+             documents < kFew ? ")" : "", "; errors are standard errors over documents.");
+}
+
+VerdictText text_without_best(VerdictText text, const RunGroup& group,
+                              const std::vector<RunRecord>& records, const std::string& so_far) {
+  const RunRecord& first = group.front();
   const eval::ResultTable& r = first.table;
   bool judged = false;  // an extension, or the untouched model where nothing else was asked for
   bool extended = false;
@@ -204,13 +342,30 @@ VerdictText text_without_best(VerdictText text, const RunRecord& first, const st
   }
   const std::string model = model_argument(first);
   if (!judged) {
-    text.headline = so_far.empty() ? "No verdict." : so_far + "no verdict.";
     const auto open = std::find_if(r.verdicts.begin(), r.verdicts.end(),
                                    [](const eval::Verdict& v) { return !v.judged; });
-    text.sentences.push_back(
-        cat("Reason: ", open != r.verdicts.end() ? open->reason : "nothing was measured", "."));
-    for (std::string& sentence : lowest_of(r)) text.sentences.push_back(std::move(sentence));
-    const std::string ctx = length_text(4 * r.window);
+    const std::string reason = open != r.verdicts.end() ? open->reason : "nothing was measured";
+    const std::vector<Ranking> ranked = rankings(group);
+    if (ranked.empty() || ranked.front().length <= r.window) {
+      text.headline = so_far.empty() ? "No verdict." : so_far + "no verdict.";
+      text.sentences.push_back(cat("Reason: ", reason, "."));
+    } else {
+      text.method = ranked.front().best;
+      text.sentences.push_back(
+          cat("Not known: how far it holds, and what it costs inside the window; ", reason, "."));
+      text.sentences.push_back(confidence_of(ranked.front().n));
+    }
+    add_rankings(text, ranked, so_far);
+    for (const RunGroup& other : grouped(records)) {
+      if (other.front().model_digest != first.model_digest ||
+          !other.front().table.verdicts.empty()) {
+        continue;
+      }
+      for (const Ranking& ranking : rankings(other)) {
+        if (ranking.length == r.lengths.back()) text.sentences.push_back(ranking.text);
+      }
+    }
+    const std::string ctx = length_text(std::max(4 * r.window, r.lengths.back()));
     text.next.push_back({"Measure inside and beyond the window",
                          cat("mrrope eval ppl ", model, " --ctx ", ctx, " -o ppl-", ctx)});
     return text;
@@ -226,21 +381,19 @@ VerdictText text_without_best(VerdictText text, const RunRecord& first, const st
   return text;
 }
 
-std::string confidence_of(std::size_t documents) {
-  if (documents < 2) return "Confidence: none (1 document), so there is no error to state.";
-  return cat("Confidence: ", documents < kFew ? "low (" : "", plural(documents, "document"),
-             documents < kFew ? ")" : "", "; errors are standard errors over documents.");
+std::string so_far_of(const RunGroup& group) {
+  const bool open = std::any_of(group.runs.begin(), group.runs.end(),
+                                [](const RunRecord* run) { return !run->finished; });
+  return open ? "So far: " : "";
 }
 
 VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& records) {
   const RunRecord& first = group.front();
   VerdictText text;
   text.model = first.model;
-  const bool open = std::any_of(group.runs.begin(), group.runs.end(),
-                                [](const RunRecord* run) { return !run->finished; });
-  const std::string so_far = open ? "So far: " : "";
+  const std::string so_far = so_far_of(group);
   const Best best = best_of(group);
-  if (best.run == nullptr) return text_without_best(std::move(text), first, so_far);
+  if (best.run == nullptr) return text_without_best(std::move(text), group, records, so_far);
   const eval::ResultTable& b = best.run->table;
   const eval::MethodRow& row = b.methods[best.method];
   const eval::Verdict& verdict = b.verdicts[best.method];
@@ -277,21 +430,24 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
 }
 
 // Of a model that was measured with other tasks than perplexity alone.
-VerdictText text_without_perplexity(const RunRecord& record,
-                                    const std::vector<RunRecord>& records) {
+VerdictText text_without_perplexity(const RunGroup& group) {
+  const RunRecord& record = group.front();
   VerdictText text;
   text.model = record.model;
   if (!record.search.is_null()) {
     text.headline = search_text(record.search).front();
     return text;
   }
-  text.headline = "No verdict on length: perplexity was not measured.";
+  const std::vector<Ranking> ranked = rankings(group);
+  if (ranked.empty()) {
+    text.headline = "No verdict on length: perplexity was not measured.";
+  } else {
+    text.method = ranked.front().best;
+    add_rankings(text, ranked, so_far_of(group));
+    text.sentences.push_back("Not known: how far a method holds; perplexity was not measured.");
+  }
   std::int64_t longest = 2 * record.window;
   for (const eval::ResultRow& row : record.table.rows) longest = std::max(longest, row.length);
-  for (const RecordedMethod& m : record.methods) {
-    const std::string found = needles_of(records, record, m.method, m.plan);
-    if (!found.empty()) text.sentences.push_back(m.method + found);
-  }
   if (longest > 0) {
     text.next.push_back({"Measure perplexity", cat("mrrope eval ppl ", model_argument(record),
                                                    " --ctx ", length_text(longest), " -o ppl")});
@@ -321,10 +477,10 @@ std::vector<VerdictText> verdicts_of(const std::vector<RunRecord>& records) {
     out.push_back(verdict_text(group, records));
     if (first) add_baseline_notes(out.back(), records, group.front().model_digest);
   }
-  for (const RunRecord& record : records) {
-    if (!record.problem.empty() || !judged.insert(record.model_digest).second) continue;
-    out.push_back(text_without_perplexity(record, records));
-    add_baseline_notes(out.back(), records, record.model_digest);
+  for (const RunGroup& group : grouped(records)) {
+    if (!judged.insert(group.front().model_digest).second) continue;
+    out.push_back(text_without_perplexity(group));
+    add_baseline_notes(out.back(), records, group.front().model_digest);
   }
   return out;
 }

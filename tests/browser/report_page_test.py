@@ -223,6 +223,16 @@ class ReportPage(unittest.TestCase):
             self.assertEqual(self.page.run(script), [], width)
         self.page.resize(1400, 900)
 
+    def test_long_names_of_methods_are_wrapped(self):
+        recorded = self.folder / "recorded.html"
+        subprocess.run([COMMAND, "report", pathlib.Path(__file__).resolve().parents[2] / "data/runs/smollm2-135m",
+                        "-o", str(recorded)], check=True, capture_output=True)
+        self.page.open(recorded)
+        for width in (400, 800, 1400):
+            self.page.resize(width, 900)
+            self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
+        self.page.open(self.report)
+
     def test_narrow_pages_do_not_scroll_sideways(self):
         for width in (400, 800, 1400):
             self.page.resize(width, 900)

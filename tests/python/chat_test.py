@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """mrrope chat on a terminal: its first line, commands, Ctrl-C and history. Usage: chat_test.py MRROPE MODEL"""
+import codecs
+import fcntl
 import os
 import pathlib
 import pty
@@ -9,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 from chat_model import CHAT, with_template
@@ -16,14 +19,19 @@ from chat_model import CHAT, with_template
 COMMAND, TINY = sys.argv[1:3]
 
 
+def controls() -> None:
+    """The terminal sends its signals, such as that of Ctrl-C, to this process."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """A command on a terminal of its own."""
 
     def __init__(self, *arguments: str, **environment: str):
         self.seen, ours = "", pty.openpty()
-        self.master = ours[0]
+        self.master, self.decoder = ours[0], codecs.getincrementaldecoder("utf-8")("replace")
         self.process = subprocess.Popen([COMMAND, *arguments], stdin=ours[1], stdout=ours[1],
-                                        stderr=ours[1], start_new_session=True,
+                                        stderr=ours[1], start_new_session=True, preexec_fn=controls,
                                         env={**os.environ, "TERM": "xterm", **environment})
         os.close(ours[1])
 
@@ -40,7 +48,7 @@ class Terminal:
         if not select.select([self.master], [], [], 1)[0]:
             return self.process.poll() is None
         try:
-            self.seen += os.read(self.master, 65536).decode(errors="replace").replace("\r\n", "\n")
+            self.seen += self.decoder.decode(os.read(self.master, 65536)).replace("\r\n", "\n")
             return True
         except OSError:
             return False
@@ -112,8 +120,16 @@ def main() -> None:
         chat.type("Again\n")
         short = chat.wait_for(r"\[(\d+) of 4096 tokens\](.|\n)*> $")
         assert int(re.search(r"\[(\d+) of", short)[1]) < 200, short
-        os.kill(chat.process.pid, signal.SIGINT)  # at the prompt: the chat goes on
-        chat.wait_for("Ctrl-D or /exit ends the chat(.|\n)*> $")
+        # Ctrl-C at the prompt drops what was typed, also the lines before, and the chat goes on.
+        for typed in ("", "/exi", '""" a \n b ', "a \\\n b "):
+            chat.type(typed)
+            chat.wait_for(re.escape(typed[-2:]) + "$")
+            chat.type("\x03")
+            chat.wait_for("Ctrl-D or /exit ends the chat(.|\n)*> $")
+        chat.type("Größe\n")  # as the model reads it: a letter is no byte
+        chat.wait_for(r"Größe(.|\n)*tokens\](.|\n)*> $")
+        chat.type("/nonsense\n")
+        chat.wait_for("Unknown command /nonsense;(.|\n)*> $")
         chat.type("/exit\n")
         assert chat.end() == 0
 

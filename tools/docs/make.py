@@ -104,7 +104,8 @@ def measured(mrrope, pages):
         headline = re.search(r"^\*\*(.*)\*\*$", text, re.M)
         index.append(f"| [{title}]({folder.name}.md) | {headline.group(1) if headline else ''} |")
     (pages / "measurements/speeds.md").write_text(speeds(ROOT / "data/bench"))
-    index += ["", "[Speeds](speeds.md): kernels, engine, server and the command.", "",
+    index += ["", "In tables, far:pi(..., sharpen=0) is `auto` as it was before its present rule.", "",
+              "[Speeds](speeds.md): what the benchmarks printed.", "",
               "To add a model: `tools/docs/keep.py run NAME FOLDER...`, then `tools/docs/make.py --update MRROPE`.", ""]
     (pages / "measurements/README.md").write_text("\n".join(index))
     (work / "README.md").write_text(readme(rows))

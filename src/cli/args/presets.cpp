@@ -109,6 +109,21 @@ bool short_of_others(const CLI::App& app, const std::string& word, const std::st
          !takes_value(app.get_option_no_throw(before));
 }
 
+// Throws what the table says of a flag that no verb has, or not this one, by the name that was
+// typed. meant: what that stands for.
+void refuse_known(const std::string& verb, const std::string& typed, const std::string& meant,
+                  const std::string& value, bool first) {
+  for (const nlohmann::json& row : spellings_file().at("refused")) {
+    const bool whole = row[0] == meant && (first || meant.starts_with('-'));
+    if (!whole && row[0] != cat(meant, " ", value) && row[0] != cat(verb, " ", meant)) continue;
+    std::string message = row[1];
+    if (const std::size_t at = message.find(meant); at != std::string::npos) {
+      message.replace(at, meant.size(), typed);
+    }
+    refuse(message, row[2].get<std::string>());
+  }
+}
+
 // The arguments in the spelling of --help.
 std::vector<std::string> with_current_flags(const CLI::App& app,
                                             const std::vector<std::string>& arguments) {
@@ -117,30 +132,34 @@ std::vector<std::string> with_current_flags(const CLI::App& app,
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::size_t equals = arguments[i].find('=');
     const bool joined = arguments[i].rfind('-', 0) == 0 && equals != std::string::npos;
-    const std::string flag = joined ? arguments[i].substr(0, equals) : arguments[i];
+    std::string flag = joined ? arguments[i].substr(0, equals) : arguments[i];
+    if (flag.starts_with("--")) std::replace(flag.begin(), flag.end(), '_', '-');  // of Python
     const std::string value = joined                     ? arguments[i].substr(equals + 1)
                               : i + 1 < arguments.size() ? arguments[i + 1]
                                                          : "";
     const nlohmann::json* found = nullptr;
     bool former = false;
+    std::string meant = flag;  // what a spelling stands for, which this verb may not have
     for (const char* kind : {"others", "former"}) {
       for (const nlohmann::json& row : spellings_file().at(kind)) {
         if (found != nullptr || !belongs(verb, row[0])) continue;
         if (row[1] != flag && row[1] != cat(flag, " ", value)) continue;
+        const std::string current = row[2];
+        const std::string name = current.substr(0, current.find(' '));
+        if (!name.empty() && !verb.empty() && app.get_option_no_throw(name) == nullptr) {
+          meant = name;
+          continue;
+        }
         found = &row;
         former = kind == std::string_view("former");
       }
     }
+    if (found != nullptr) meant = (*found)[2];
+    refuse_known(verb, flag, meant, value, i == 0);
     if (found == nullptr) {
-      for (const nlohmann::json& row : spellings_file().at("refused")) {
-        if ((row[0] == flag && (i == 0 || flag.front() == '-')) ||
-            row[0] == cat(flag, " ", value) || row[0] == cat(verb, " ", flag)) {
-          refuse(row[1].get<std::string>(), row[2].get<std::string>());
-        }
-      }
       refuse_if(short_of_others(app, flag, i == 0 ? "" : arguments[i - 1]),
                 cat("mrrope ", verb, " has no flag ", flag), cat("see: mrrope ", verb, " --help"));
-      out.push_back(arguments[i]);
+      out.push_back(joined ? cat(flag, "=", value) : flag);
       continue;
     }
     const std::string typed = (*found)[1], current = (*found)[2];

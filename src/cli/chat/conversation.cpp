@@ -32,7 +32,7 @@ constexpr const char* kHelp =
     "  /save PATH    save it with its cache; resume with --session PATH\n"
     "  /exit         end the chat, as Ctrl-D does\n"
     "A line that ends with \\ goes on in the next; \"\"\" begins and ends a longer text.\n"
-    "Ctrl-C stops an answer.\n";
+    "Ctrl-C stops an answer, and drops a line that is being typed.\n";
 
 // A pipe is read as well, so its size is not known before.
 std::string read_all(std::istream& in, const std::string& name) {
@@ -152,7 +152,8 @@ void check_room(std::int64_t prompt, std::int64_t answer, std::int64_t longest, 
   throw Error(kind,
               cat("a prompt of ", prompt, " tokens and an answer of up to ", answer,
                   " do not fit in a context of ", longest),
-              cat("give --ctx ", prompt + answer, " or more, or a smaller -n"));
+              cat("give --ctx ", prompt + answer, " or more, or a ",
+                  prompt < longest ? "smaller -n" : "shorter text"));
 }
 
 Conversation::Conversation(TimelineModel& model, const Ladder& ladder,
@@ -235,13 +236,13 @@ void SessionFile::save(const Timeline& timeline, const std::vector<ChatMessage>&
 void converse(Chat chat, const ReadLine& read, std::string first) {
   ChatState state{chat};
   for (bool going = true; going;) {
-    std::optional<std::string> text = std::exchange(first, {});
-    if (text->empty()) text = read_message(read, chat.terminal ? "\n> " : "");
-    if (!text) return;
-    if (trimmed(*text).empty()) continue;
-    const bool command = chat.terminal && text->front() == '/';
     try {
-      if (command) {
+      std::optional<std::string> text = std::exchange(first, {});
+      if (text->empty()) text = read_message(read, chat.terminal ? "\n> " : "");
+      if (!text && chat.terminal) std::cerr << "\n";
+      if (!text) return;
+      if (trimmed(*text).empty()) continue;
+      if (chat.terminal && text->front() == '/') {
         going = state.command(trimmed(*text));
       } else {
         state.answer(std::move(*text));

@@ -11,7 +11,8 @@ namespace mrrope::cli {
 // The next line of input, without its end; nothing at the end of input. The prompt is for a person.
 using ReadLine = std::function<std::optional<std::string>(const std::string& prompt)>;
 
-// From standard input, on a terminal with libedit, if the system has it. Ctrl-C there gives a hint.
+// From standard input, on a terminal with libedit, if the system has it. There Ctrl-C drops what is
+// being typed: it throws Error (interrupted), with what ends the chat.
 ReadLine standard_input();
 
 // A message of one line or more: one that ends with a backslash goes on in the next, and lines

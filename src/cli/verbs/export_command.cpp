@@ -114,9 +114,13 @@ Job resolve_job(ExportFlags& flags) {
     }
     flags.extension.methods = {to_string(methods.front())};
     if (scale > 1 && !flags.extension.tuned) {
-      note(cat("auto is a growing context, which ",
-               flags.to == "commands" ? "other engines" : "a file", " cannot hold; using ",
-               flags.extension.methods.front(), ", a static plan (mrrope serve runs auto)"));
+      const std::string plan = cat("; using ", flags.extension.methods.front(), ", a static plan");
+      note(takes_rungs(flags)
+               ? cat("auto is a growing context", plan,
+                     " (--method far:pi gives this folder the growing one; mrrope serve runs auto)")
+               : cat("auto is a growing context, which ",
+                     flags.to == "commands" ? "other engines" : "a file", " cannot hold", plan,
+                     " (mrrope serve runs auto)"));
     }
   }
   const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);

@@ -76,7 +76,8 @@ std::vector<exporting::EngineAdvice> engines_of(const Model& model, std::int64_t
 void print_engines(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
   constexpr std::size_t kWidest = 160;
   std::cout << "\nOther engines, with " << advice.fixed << " at " << ctx << " tokens"
-            << (scale > 1 ? " (auto is a growing context, which they cannot hold)" : "") << ":\n";
+            << (scale > 1 ? " (auto is a growing context, which of these only vLLM can hold)" : "")
+            << ":\n";
   for (const exporting::EngineAdvice& a : engines_of(model, ctx, scale, advice)) {
     std::cout << "  " << a.engine << ": " << to_string(a.verdict)
               << (a.why.empty() ? "" : cat(" (", a.why, ")")) << "\n";

@@ -147,7 +147,7 @@ bool session_exists(const fs::path& path) {
     if (tail_of(file, fs::file_size(path))) return true;
   }
   throw Error(ErrorKind::usage, cat(path.string(), " exists and is not a session of mrrope"),
-              "give --session a new file name");
+              "give a new file name");
 }
 
 void check_session(const fs::path& path, const SessionOwner& owner) { open_session(path, owner); }

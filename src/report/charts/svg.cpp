@@ -193,16 +193,19 @@ class LineDrawing {
   // The name of a line has those of the lines that it hides: "far:pi = auto". They have none.
   void name_lines() {
     names_.resize(chart_.series.size());
+    std::vector<std::size_t> hidden(names_.size());
     for (std::size_t i = 0; i < names_.size(); ++i) {
       const Series& s = chart_.series[i];
       std::size_t first = 0;
       while (!same_points(chart_.series[first], s)) ++first;
       names_[first] += cat(first < i ? " = " : "", shortened(s.name, kLabel));
+      hidden[first] += first < i;
     }
     for (std::size_t i = 0; i < names_.size(); ++i) {
+      if (hidden[i] == 0) continue;
       if (character_count(names_[i]) <= (options_.width < 500 ? kLabel : 30)) continue;
-      names_[i] = cat(shortened(chart_.series[i].name, kLabel), " = ",
-                      std::count(names_[i].begin(), names_[i].end(), '='), " others");
+      names_[i] = cat(shortened(chart_.series[i].name, kLabel), " = ", hidden[i],
+                      hidden[i] == 1 ? " other" : " others");
     }
   }
 

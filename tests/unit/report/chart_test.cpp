@@ -164,6 +164,10 @@ TEST(Chart, EqualLinesShareAName) {
     chart.series.back().name = name;
   }
   EXPECT_TRUE(contains(to_svg(chart), ">pro = 4 others</text>"));
+  // A name with parameters has a sign of its own and hides nothing.
+  chart.series = {chart.series[2], chart.series[0]};
+  chart.series[0].name = "far:pi(near=256,near_step=256)";
+  EXPECT_FALSE(contains(to_svg(chart, {.width = 400}), "other"));
 }
 
 // Colour is not the only sign: neighbouring colours have other shapes.

@@ -94,6 +94,28 @@ TEST(Report, SaysHowFarEachMethodIsGood) {
   EXPECT_EQ(json["results"].size(), records[0].table.rows.size());
 }
 
+// Nothing is said of the inside of a window that was not measured; methods may be of several runs.
+TEST(Report, SaysWhichMethodIsBestWhereNoLengthIsInsideTheWindow) {
+  const test::TempFolder temp;
+  FakeRun fake{.methods = {"none", "pro"}, .lengths = {2048, 4096}, .step = 0.05};
+  write_run(temp / "one", fake);
+  fake.methods = {"uni"};
+  write_run(temp / "two", fake);
+  const auto records = read_records({(temp / "one").string(), (temp / "two").string()});
+  const auto verdicts = verdicts_of(records);
+  ASSERT_EQ(verdicts.size(), 1u);
+  EXPECT_EQ(verdicts[0].headline,
+            "At 4k tokens uni has the lowest perplexity, 4.618; next: pro, 4.855 (+5.1 +- 0.0 %, "
+            "paired).");
+  EXPECT_EQ(verdicts[0].method, "uni");
+  EXPECT_EQ(verdicts[0].good_to, 0);
+  ASSERT_EQ(verdicts[0].sentences.size(), 3u);
+  EXPECT_EQ(verdicts[0].sentences[0],
+            "Not known: how far it holds, and what it costs inside the window; no length inside "
+            "the window was measured (add 1k to --lengths).");
+  EXPECT_TRUE(verdicts[0].sentences[2].starts_with("At 2k tokens uni has the lowest perplexity"));
+}
+
 TEST(Report, UnfinishedRunsAreMarked) {
   const test::TempFolder temp;
   FakeRun fake;
@@ -376,7 +398,7 @@ TEST(Report, ShowsPerplexityByTheParametersOfAMethod) {
   EXPECT_EQ(chart.series[1].points[0].x, 2);
   EXPECT_GT(chart.series[1].points[0].y, chart.series[1].points[1].y);
   const std::string text = report_text(line);
-  EXPECT_TRUE(contains(text, "pro(low=4) has the lowest perplexity at 4k tokens: 4.6"));
+  EXPECT_TRUE(contains(text, "At 4k tokens pro(low=4) has the lowest perplexity, 4.6"));
 
   fake.methods = {"pro(low=5,high=30,headroom=2)", "pro(low=4,high=30,headroom=2)",
                   "pro(low=4,high=35,headroom=2)"};
