@@ -90,13 +90,16 @@ std::string conversion_text(const CLI::App& verb, const std::string& what) {
   return cat(name, " takes a whole number, not ", text);
 }
 
-// "--temp: Value hot not in range 0.000000 to 100.000000" and "--to: onnx not in {gguf,hf}" as
-// sentences.
+// "--temp: Value hot not in range 0.000000 to 100.000000", "--to: onnx not in {gguf,hf}" and
+// "--system: 1 required TEXT missing" as sentences.
 std::string range_text(const std::string& what) {
   const std::size_t colon = what.find(": ");
   const std::size_t range = what.rfind(" not in range ");
   const std::size_t list = what.rfind(" not in {");
   if (!what.starts_with('-') || colon == std::string::npos) return what;
+  if (what.find(" required ", colon) < colon + 20 && what.ends_with(" missing")) {
+    return what.substr(0, colon) + " needs a value";
+  }
   const std::string takes = what.substr(0, colon) + " takes ";
   if (list != std::string::npos) {
     std::string choices = what.substr(list + 9, what.size() - list - 10);
@@ -157,9 +160,9 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   }
   const std::vector<std::string> below = verb_names(*verb);
   if (!below.empty() && !rest.empty()) {
-    return make(cat("'", rest.front(), "' is not a verb of ", path),
-                did_you_mean(rest.front(), below) +
-                    (verb == &app ? "" : cat("it has ", joined(below, ", "), "; ")));
+    std::string hint = did_you_mean(rest.front(), below);
+    if (hint.empty() && verb != &app) hint = cat("it has ", joined(below, ", "), "; ");
+    return make(cat("'", rest.front(), "' is not a verb of ", path), hint);
   }
   if (!below.empty()) return make(cat(path, " needs a verb: ", joined(below, ", ")), "");
   if (!rest.empty()) {

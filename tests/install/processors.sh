@@ -21,7 +21,7 @@ cd "$work"
 export OMP_WAIT_POLICY=passive
 
 # tables COMMAND...: what the demo prints from its first table on.
-tables() { "$@" demo 2>"$work/errors" | sed -n '/^Perplexity/,/^Charts/p'; }
+tables() { rm -rf mrrope-demo && "$@" demo 2>"$work/errors" | sed -n '/^Perplexity/,/^Charts/p'; }
 tables "$mrrope" >here
 [ "$(grep -c '^far:pi' here)" -eq 2 ] || { cat errors >&2; exit 1; }
 for one in $processors; do
