@@ -2,7 +2,6 @@
 // Rotation on the CPU, side by side in one run:
 //
 //   rotary_bench [--threads 2] [--rounds 9] [--tokens 8192,65536]
-//   rotary_bench --errors       instead: the table of docs/design/numerics.md
 //
 // copy      memcpy of the same bytes, by the same threads
 // mrrope    queries and keys in one call, out of place and in place
@@ -19,7 +18,6 @@
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -250,58 +248,6 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
   std::fflush(stdout);
 }
 
-// The largest error of turned pairs of length 1 at a position, against long double.
-double error_at(std::int64_t position, Element element, Element rows) {
-  const mrrope::Plan plan = plan_of({64, 0, 128}, Pairing::halves);
-  const mrrope::RotaryTable table(plan, position, position + 1, rows);
-  std::vector<float> x(64 * 128);
-  std::vector<std::uint16_t> half(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double angle = 0.7 * double(i % 128 < 64 ? i : i - 64);
-    x[i] = float(i % 128 < 64 ? std::cos(angle) : std::sin(angle));
-    half[i] = element == Element::f16 ? mrrope::f16_from(x[i]) : mrrope::bf16_from(x[i]);
-  }
-  auto* data = element == Element::f32 ? reinterpret_cast<std::byte*>(x.data())
-                                       : reinterpret_cast<std::byte*>(half.data());
-  std::vector<long double> want(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) want[i] = get(data, i, element);
-  for (std::size_t h = 0; h < 64; ++h) {
-    rotate_reference(plan, double(position), std::span(want).subspan(h * 128, 128));
-  }
-  Batch batch{.element = element, .head_dim = 128, .tokens = 1, .first_position = position};
-  batch.queries = mrrope::in_place(data, 64, mrrope::token_major(1, 64, 128));
-  rotate(table, batch);
-  long double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    worst = std::max(worst, std::abs(want[i] - (long double)(get(data, i, element))));
-  }
-  return double(worst) / table.scale();
-}
-
-// What angles formed in float would give: position times a float theta.
-double float_angle_error(std::int64_t position) {
-  const mrrope::Plan plan = plan_of({64, 0, 128}, Pairing::halves);
-  double worst = 0;
-  for (const double theta : plan.theta()) {
-    const double angle = double(float(position) * float(theta));
-    worst = std::max(worst, std::abs(std::cos(angle) - std::cos(double(position) * theta)));
-    worst = std::max(worst, std::abs(std::sin(angle) - std::sin(double(position) * theta)));
-  }
-  return worst;
-}
-
-void errors() {
-  std::printf("largest error of a turned pair of length 1 (rows of the table in parentheses)\n");
-  std::printf("%10s %10s %10s %10s %12s %12s | %12s\n", "position", "f32 (f32)", "f16 (f32)",
-              "bf16 (f32)", "f16 (f16)", "bf16 (bf16)", "float angles");
-  for (const std::int64_t p : {0, 1, 4095, 39001, 131071, 1048575, 16777216, 2147483647}) {
-    std::printf("%10lld %10.2g %10.2g %10.2g %12.2g %12.2g | %12.2g\n", static_cast<long long>(p),
-                error_at(p, Element::f32, Element::f32), error_at(p, Element::f16, Element::f32),
-                error_at(p, Element::bf16, Element::f32), error_at(p, Element::f16, Element::f16),
-                error_at(p, Element::bf16, Element::bf16), float_angle_error(p));
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -311,14 +257,8 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads);
   app.add_option("--rounds", rounds);
   app.add_option("--tokens", sizes)->delimiter(',');
-  bool only_errors = false;
-  app.add_flag("--errors", only_errors);
   CLI11_PARSE(app, argc, argv);
   try {
-    if (only_errors) {
-      errors();
-      return 0;
-    }
     std::vector<double> seconds;
     for (int i = 0; i < 5; ++i) {
       seconds.push_back(seconds_of([&] {
