@@ -2,10 +2,11 @@
 // What a context that grows costs over a static one, in one run.
 //
 //   elastic_bench MODEL [--tokens 16384] [--method METHOD]... [--repeat 1] [--threads N]
-//     [--cache-type-k TYPE] [--turns-only]
+//     [--cache-type-k TYPE] [--turns-only] [--plain]
 //
 // One row per context: static pro, and each METHOD; by default elastic:pro and far:pi with a near
-// part of 1/32 of the window, both on rungs in steps of 1.19, and auto.
+// part of 1/32 of the window, both on rungs in steps of 1.19, and auto. --plain: last, libllama
+// itself without a plan, from the same file.
 //
 // prompt     seconds to read --tokens tokens, and their ratio to static
 // turns      seconds of the turns alone, from rung to rung with the keys there are, in percent of
@@ -16,12 +17,15 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "base/text.h"
 #include "core/methods.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
+#include "llama.h"
 #include "mrrope/error.h"
 #include "mrrope/model.h"
 
@@ -53,8 +57,41 @@ std::vector<Row> rows(const Geometry& geometry, const std::vector<std::string>& 
   return out;
 }
 
+// Of libllama itself: seconds to read the text, and for kGenerated tokens after it.
+struct PlainTimes {
+  double prompt, generated;
+};
+PlainTimes plain_times(const std::string& path, const engine::LocalOptions& options,
+                       std::vector<Token> text) {
+  llama_model_params model_params = llama_model_default_params();
+  model_params.n_gpu_layers = options.gpu_layers;
+  const std::unique_ptr<llama_model, void (*)(llama_model*)> model(
+      llama_model_load_from_file(path.c_str(), model_params), llama_model_free);
+  llama_context_params params = llama_context_default_params();
+  params.n_ctx = std::uint32_t(options.context);
+  params.n_batch = params.n_ubatch = std::uint32_t(options.ubatch);
+  params.n_threads =
+      options.threads > 0 ? options.threads : int(std::thread::hardware_concurrency());
+  params.n_threads_batch = params.n_threads;
+  const std::unique_ptr<llama_context, void (*)(llama_context*)> context(
+      llama_init_from_model(model.get(), params), llama_free);
+  const auto read = [&](std::size_t first, std::size_t count) {
+    const llama_batch batch = llama_batch_get_one(text.data() + first, std::int32_t(count));
+    if (llama_decode(context.get(), batch) != 0) throw Error(ErrorKind::failed, "decode failed");
+    llama_synchronize(context.get());
+  };
+  const auto step = std::size_t(options.ubatch);
+  const double prompt = seconds_of([&] {
+    for (std::size_t at = 0; at < text.size(); at += step)
+      read(at, std::min(step, text.size() - at));
+  });
+  return {prompt, seconds_of([&] {
+            for (int n = 0; n < kGenerated; ++n) read(std::size_t(n), 1);
+          })};
+}
+
 void run(const std::string& path, const engine::LocalOptions& options,
-         const std::vector<std::string>& methods, int repeat, bool turns_only) {
+         const std::vector<std::string>& methods, int repeat, bool turns_only, bool beside) {
   const std::int64_t tokens = options.context - kGenerated;
   const auto model = open_local(read_model(path), options);
   auto& local = dynamic_cast<engine::LocalModel&>(*model);
@@ -105,6 +142,10 @@ void run(const std::string& path, const engine::LocalOptions& options,
                   100 * turned / plain, generated, generated / plain_step);
       std::fflush(stdout);
     }
+    if (!beside || turns_only) continue;
+    const auto [prompt, generated] = plain_times(path, options, text);
+    std::printf("%-44s %6d %9.3f s (x %6.3f) %22s %9.3f s (x %6.3f)\n", "libllama", 0, prompt,
+                prompt / plain, "", generated, generated / plain_step);
   }
 }
 
@@ -119,7 +160,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> methods = {"elastic:pro(rung_step=1.19)",
                                       "far:pi(near=L/32,near_step=L/32,rung_step=1.19)", "auto"};
   int repeat = 1;
-  bool turns_only = false;
+  bool turns_only = false, beside = false;
   app.add_option("model", path)->required();
   app.add_option("--tokens", options.context);
   app.add_option("--method", methods);
@@ -127,9 +168,10 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads);
   app.add_option("--cache-type-k", options.type_k);
   app.add_flag("--turns-only", turns_only);
+  app.add_flag("--plain", beside);
   CLI11_PARSE(app, argc, argv);
   try {
-    run(path, options, methods, repeat, turns_only);
+    run(path, options, methods, repeat, turns_only, beside);
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

@@ -3,8 +3,6 @@
 """mrrope serve compared with llama-server of the same build, in one run.
 
     bench/serve_bench.py MRROPE LLAMA_SERVER MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
-    bench/serve_bench.py --idle MRROPE MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
-    bench/serve_bench.py --deterministic MRROPE MODEL.gguf [ROUNDS [PROMPT [THREADS]]]
 
 Both run side by side with the same threads, slots and context, and take turns with every request, so
 that what else the machine does hits both. Printed are medians, and the median of the ratios of
@@ -12,10 +10,6 @@ neighbouring requests. PROMPT: tokens of the longer prompts (default 800). THREA
 is the ratio of the processor time that was spent; with one thread, which never waits for another, it is
 about that of the speeds, and what else the machine does hardly changes it. mrrope serves a context of
 four windows (elastic:pro), llama-server one window: it cannot do more, and all requests lie inside it.
-
---idle: mrrope with eight idle conversations of PROMPT tokens each (default 8000) compared with mrrope
-without any, for caches apart and for a unified one. --deterministic: mrrope with that flag compared with
-mrrope without it.
 """
 import concurrent.futures
 import contextlib
@@ -27,7 +21,6 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
 WRITE = 160
@@ -165,61 +158,7 @@ def usual_cases(size):
             (f"writing, {STREAMS} streams", streams, lambda: [tokens(8) for _ in range(STREAMS)], 1)]
 
 
-def mrrope_server(command, model, threads, *flags):
-    port = free_port()
-    return Server("mrrope", [command, "serve", model, "--port", str(port), "-t", threads, *flags],
-                  port)
-
-
-def idle(mrrope, model, rounds="10", size="8000", threads="2"):
-    rounds, size = int(rounds), int(size)
-    share = (size + 8 + WRITE + 255) // 256 * 256
-    print(f"{'':40} {'beside idle':>12} {'alone':>12} {'ratio':>7} {'CPU':>7}")
-    kinds = (["--no-kv-unified", "--ctx", str(share)],
-             ["--kv-unified", "--ctx", str((STREAMS + 1) * share)])
-    # Of two equal servers the one that was started first can be slower: both take the part.
-    for kind, holder in [(kind, holder) for kind in kinds for holder in (0, 1)]:
-        with tempfile.TemporaryDirectory() as folder:
-            # Not one that grows, which cannot be restored in a unified cache.
-            flags = [*kind, "--parallel", str(STREAMS + 1), "--method", "pro", "--slot-save-path", folder]
-            compare_idle([mrrope_server(mrrope, model, threads, *flags) for _ in range(2)], holder, size,
-                         rounds, flags[0])
-
-
-def compare_idle(servers, holder, size, rounds, kind):
-    with ended(*servers):
-        # One conversation, read once, in all slots but the last; then the other server forgets it, so
-        # that both have done the same and differ in what they hold alone.
-        conversation = tokens(size)
-        for server in servers:
-            server.complete(conversation, 1)
-            server.ask("POST", "/slots/0?action=save", {"filename": "idle"})
-            for slot in range(1, STREAMS):
-                server.ask("POST", f"/slots/{slot}?action=restore", {"filename": "idle"})
-        beside, alone = servers[holder], servers[1 - holder]
-        for slot in range(STREAMS):
-            alone.ask("POST", f"/slots/{slot}?action=erase", {})
-        prompt = tokens(8)  # always the same: another would take the place of an idle one
-        compare(beside, alone, [(f"writing beside {STREAMS} x {size}, {kind}", write,
-                                 lambda: prompt, 1)], rounds)
-        lengths = [s["mrrope"]["length"] for s in beside.ask("GET", "/slots")[1]]
-        if sorted(lengths)[1] < size:
-            raise RuntimeError(f"idle conversations were lost: {lengths}")
-
-
-def deterministic(mrrope, model, rounds="10", size="800", threads="2"):
-    rounds, size = int(rounds), int(size)
-    print(f"{'':40} {'fixed':>12} {'free shapes':>12} {'ratio':>7} {'CPU':>7}")
-    flags = ["--parallel", str(STREAMS)]
-    with ended(mrrope_server(mrrope, model, threads, *flags, "--deterministic"),
-               mrrope_server(mrrope, model, threads, *flags)) as servers:
-        compare(*servers, usual_cases(size), rounds)
-
-
 def main():
-    for flag, run in (("--idle", idle), ("--deterministic", deterministic)):
-        if sys.argv[1:2] == [flag]:
-            return run(*sys.argv[2:])
     mrrope, llama, model = sys.argv[1:4]
     rounds = int(sys.argv[4]) if len(sys.argv) > 4 else 10
     size = int(sys.argv[5]) if len(sys.argv) > 5 else 800

@@ -146,20 +146,12 @@ def turn_ramp(geometry, scale, beta_fast, beta_slow):
     return [1 / (keep + (1 - keep) / scale) for keep in keeps]
 
 
-def summed_exponents(geometry, scale, low, high, power):
+def summed_exponents(geometry, scale, low, high, weight):
+    """S to the share of the first k of n weights, k counting from low."""
     n = high - low
     sums = [mpf(0)]
     for k in range(1, n + 1):
-        sums.append(sums[-1] + mpf(k) ** power)
-    exponents = (sums[min(max(i - low, 0), n)] / sums[n] for i in range(geometry.pairs))
-    return [mpf(scale) ** exponent for exponent in exponents]
-
-
-def falling_exponents(geometry, scale, low, high):
-    n = high - low
-    sums = [mpf(0)]
-    for k in range(1, n + 1):
-        sums.append(sums[-1] + (n + 1 - k))
+        sums.append(sums[-1] + weight(k, n))
     exponents = (sums[min(max(i - low, 0), n)] / sums[n] for i in range(geometry.pairs))
     return [mpf(scale) ** exponent for exponent in exponents]
 
@@ -184,10 +176,10 @@ def factors_of(geometry, method, scale, length, parameters):
     elif method in ("yarn-rotations", "llama3"):
         factor = turn_ramp(geometry, scale, beta_fast, beta_slow)
     elif method == "regressive":
-        factor = falling_exponents(geometry, scale, low, high)
+        factor = summed_exponents(geometry, scale, low, high, lambda k, n: n + 1 - k)
     elif method in SUMMED:
-        power = {"uni": "0", "pro": "1"}.get(method) or parameters["power"]
-        factor = summed_exponents(geometry, scale, low, high, mpf(power))
+        power = mpf({"uni": "0", "pro": "1"}.get(method) or parameters["power"])
+        factor = summed_exponents(geometry, scale, low, high, lambda k, n: mpf(k) ** power)
     elif "factors" in parameters:
         factor = [mpf(f) for f in parameters["factors"]]
     else:
@@ -366,18 +358,17 @@ def document():
         '"geometries":[\n', ",\n".join(map(geometry_json, known)), "\n],\n",
         '"cases":[\n', ",\n".join(cases), "\n],\n",
         '"lists":[\n', ",\n".join(lists.index), "\n]}\n",
-    ]), len(cases)
+    ])
 
 
-def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=pathlib.Path, default=root / "tests/golden/plans.json")
+def write(document, name, about):
+    """main() of a generator: writes document() to tests/golden/NAME, or compares it with what is there."""
+    stored = pathlib.Path(__file__).resolve().parent.parent / "tests/golden" / name
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--out", type=pathlib.Path, default=stored)
     parser.add_argument("--check", action="store_true", help="compare instead of writing")
     arguments = parser.parse_args()
-
-    mp.dps = DIGITS
-    text, count = document()
+    text = document()
     json.loads(text)
     if arguments.check:
         same = arguments.out.read_text(encoding="ascii") == text
@@ -385,9 +376,11 @@ def main():
         return 0 if same else 1
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(text, encoding="ascii")
-    print(f"{arguments.out}: {count} cases, {len(text)} bytes", file=sys.stderr)
+    print(f"{arguments.out}: {len(text)} bytes", file=sys.stderr)
     return 0
 
 
+mp.dps = DIGITS
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write(document, "plans.json", __doc__))

@@ -12,10 +12,8 @@ rounded angle, summed exactly by math.fsum); where a sum comes nearer to 0 than 
 decided in 50 digits.
 """
 
-import argparse
 import json
 import math
-import pathlib
 import sys
 
 from mpmath import mp, mpf
@@ -163,23 +161,5 @@ def document():
     ])
 
 
-def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=pathlib.Path, default=root / "tests/golden/theory.json")
-    parser.add_argument("--check", action="store_true", help="compare instead of writing")
-    arguments = parser.parse_args()
-    mp.dps = make_goldens.DIGITS
-    text = document()
-    json.loads(text)
-    if arguments.check:
-        same = arguments.out.read_text(encoding="ascii") == text
-        print(f"{arguments.out}: {'same' if same else 'differs'}", file=sys.stderr)
-        return 0 if same else 1
-    arguments.out.write_text(text, encoding="ascii")
-    print(f"{arguments.out}: {len(text)} bytes", file=sys.stderr)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(make_goldens.write(document, "theory.json", __doc__))

@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Log-probabilities of the bundled model under three plans, by transformers in fp32.
 
-    python tools/record_logprobs.py CHECKPOINT > tests/golden/tiny_logprobs.json
+    python tools/record_logprobs.py CHECKPOINT      # writes tests/golden/tiny_logprobs.json anew, with its text
 
 CHECKPOINT is the Hugging Face form of models/mrrope-tiny.gguf. Needs torch and transformers. The
-factors are computed here from the papers' formulas, not by mrrope; the text is made here as well.
+factors are computed here from the papers' formulas, not by mrrope.
 """
 
 import json
 import math
+import pathlib
 import sys
 
 import torch
@@ -21,40 +22,7 @@ SCALE = 4.0
 BAND = 256
 SAMPLES = 64
 
-STATEMENTS = [
-    "Let $f : \\mathbb{{R}} \\to \\mathbb{{R}}$ be continuous with $f({a}) = {b}$.",
-    "Suppose that $n \\ge {a}$ and that $p$ is a prime dividing $n + {b}$.",
-    "The sequence $(x_k)$ satisfies $x_{{k+1}} = {a} x_k - {b}$ for all $k \\ge {c}$.",
-    "We claim that $\\sum_{{i=1}}^{{{a}}} i^2 < {b}^{{{c}}}$.",
-    "By the lemma above, every subgroup of order ${a}$ is normal.",
-    "theorem step_{a} (x : Nat) (h : x < {b}) : x + {c} < {b} + {c} := by omega",
-    "lemma bound_{a} : \"x <= {b} ==> x * {c} <= {b} * {c}\" by simp",
-    "Hence $|z - {a}| \\le {b}$, which contradicts the choice of $z$.",
-    "It follows that the kernel has dimension ${a}$ and the image has dimension ${b}$.",
-    "\\begin{{equation}} a_{{{a}}} + b_{{{b}}} = {c} \\end{{equation}}",
-    "This proves the case $m = {a}$; the case $m = {b}$ is similar.",
-    "Consider the ring $R = \\mathbb{{Z}}/{a}\\mathbb{{Z}}$ and the ideal $({b})$.",
-    "An integral over $[{a}, {b}]$ of a positive function is positive.",
-    "The magic number for amber is {a}{b}{c}.",
-]
-
-
-def make_text():
-    """The same text on every machine: a linear congruential generator picks and fills."""
-    state = 2024
-
-    def draw(below):
-        nonlocal state
-        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
-        return (state >> 33) % below
-
-    lines = []
-    for _ in range(220):
-        line = STATEMENTS[draw(len(STATEMENTS))]
-        lines.append(line.format(a=draw(97) + 2, b=draw(97) + 2, c=draw(9) + 1))
-        if draw(7) == 0:
-            lines.append("")
-    return "\n".join(lines) + "\n"
+GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "tests/golden/tiny_logprobs.json"
 
 
 def borders(dim, base, window, fast=32, slow=1):
@@ -103,15 +71,10 @@ def main():
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32,
                                                  attn_implementation="eager")
     model.eval()
-    text = make_text()
+    text = json.loads(GOLDEN.read_text())["text"]
     ids = [model.config.bos_token_id] + tokenizer(text, add_special_tokens=False)["input_ids"]
-    if len(ids) < LENGTH:
-        sys.exit(f"the text has {len(ids)} tokens, fewer than {LENGTH}")
-    # Only what the tokens cover is kept.
-    text = tokenizer.decode(ids[1:LENGTH], clean_up_tokenization_spaces=False)
-    ids = ids[:LENGTH]
-    if [0] + tokenizer(text, add_special_tokens=False)["input_ids"] != ids:
-        sys.exit("the text does not read back as the same tokens")
+    if len(ids) != LENGTH:
+        sys.exit(f"the text has {len(ids)} tokens, not {LENGTH}")
     tokens = torch.tensor(ids)
     out = {
         "made_by": "tools/record_logprobs.py",
@@ -137,8 +100,7 @@ def main():
             "values": [round(values[p], 5) for p in positions],
         }
         print(method, math.exp(-sum(values[1:]) / (LENGTH - 1)), file=sys.stderr)
-    json.dump(out, sys.stdout, indent=1)
-    print()
+    GOLDEN.write_text(json.dumps(out, indent=1) + "\n")
 
 
 if __name__ == "__main__":

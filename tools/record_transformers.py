@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records what transformers' own RoPE functions return, for the unit tests to compare with.
 
-    python3 -m pip install torch transformers
+    python3 -m pip install mpmath torch transformers
     python3 tools/record_transformers.py            # writes tests/golden/transformers.json
     python3 tools/record_transformers.py --out FILE
 
@@ -11,14 +11,14 @@ transformers was given, and what came back: inv_freq in float32 (nine digits bri
 and attention_factor. seq_len is left out where the function was called without it.
 """
 
-import argparse
 import json
-import pathlib
 import sys
 
 import torch
 import transformers
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+import make_goldens
 
 GEOMETRIES = [
     {"name": "LLaMA2-7B", "rotary_dim": 128, "base": 10000, "train_length": 4096},
@@ -100,12 +100,7 @@ def record(geometry, method, scale, parameters, rope_parameters, longest, seq_le
     return text[:-1] + ',"inv_freq":[' + ",".join(f"{x:.9g}" for x in inv_freq) + "]}"
 
 
-def main():
-    root = pathlib.Path(__file__).resolve().parent.parent
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=pathlib.Path, default=root / "tests/golden/transformers.json")
-    arguments = parser.parse_args()
-
+def document():
     provenance = {
         "generator": "tools/record_transformers.py",
         "transformers": transformers.__version__,
@@ -113,18 +108,13 @@ def main():
         "functions": "transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS",
     }
     cases = [record(g, *request) for g in GEOMETRIES for request in requests(g)]
-    text = "".join([
+    return "".join([
         '{"provenance":', json.dumps(provenance, indent=1), ",\n",
         '"geometries":[\n', ",\n".join(json.dumps(g, separators=(",", ":")) for g in GEOMETRIES),
         "\n],\n",
         '"cases":[\n', ",\n".join(cases), "\n]}\n",
     ])
-    json.loads(text)
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-    arguments.out.write_text(text, encoding="ascii")
-    print(f"{arguments.out}: {len(cases)} cases, {len(text)} bytes", file=sys.stderr)
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(make_goldens.write(document, "transformers.json", __doc__))

@@ -18,8 +18,6 @@ from vllm.v1.attention.backends.triton_attn import (TritonAttentionBackend, Trit
 from . import _vllm_far, _vllm_flash, _vllm_kernel
 from ._vllm_rungs import find_ladders, refuse
 
-SEGMENTS = 32  # programs to a sequence with one new token
-
 
 class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
     def __init__(self, *args: Any, **more: Any) -> None:
@@ -56,8 +54,7 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
             longest = 1
         _vllm_kernel.attention(
             _vllm_far.tables, query, keys, values, out, m.query_start_loc, m.seq_lens, m.block_table, longest,
-            self.scale, self.logits_soft_cap, self.sliding_window[0] + 1,
-            (m.softmax_segm_output, m.softmax_segm_max, m.softmax_segm_expsum))
+            self.scale, self.logits_soft_cap, self.sliding_window[0] + 1, m.parts)
         return output
 
 
@@ -66,16 +63,13 @@ class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]
 
     def __init__(self, kv_cache_spec: Any, layer_names: Any, vllm_config: Any, device: Any) -> None:
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
-        # vLLM splits the sequences of small batches only; one long sequence would hold up a large batch.
-        requests, self.num_par_softmax_segments = vllm_config.scheduler_config.max_num_seqs, SEGMENTS
-        shape = (requests, self.num_heads_q, SEGMENTS)
-        self.softmax_segm_output = torch.empty((*shape, self.softmax_segm_output.shape[3]), device=device)
-        self.softmax_segm_max, self.softmax_segm_expsum = (torch.empty(shape, device=device) for _ in range(2))
-        self.seq_threshold_3D = requests
+        self.parts = _vllm_kernel.make_parts(vllm_config.scheduler_config.max_num_seqs, self.num_heads_q,
+                                             self.num_heads_kv, kv_cache_spec.head_size, device)
         self.half = kv_cache_spec.dtype in (torch.float16, torch.bfloat16)
 
     def build(self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False) -> Any:
         made, batch = super().build(common_prefix_len, common_attn_metadata, fast_build), common_attn_metadata
+        made.parts = self.parts
         made.plan = _vllm_flash.make_plan(
             _vllm_far.tables, batch.query_start_loc_cpu.tolist(), batch.seq_lens_cpu_upper_bound.tolist(),
             made.block_table, made.query_start_loc) if made.max_query_len > 1 and self.half else None

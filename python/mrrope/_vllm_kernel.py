@@ -5,14 +5,24 @@ Keys lie in the cache as they are seen from far away (rotated for j / s), so tha
 used as they are; near ones are turned by j (1 - 1/s) in registers. Queries arrive rotated for i - shift,
 as far keys want them, and are turned by the shift for near ones. A tile of keys is far for all queries of a block,
 near for all, or in between, where both scores are computed and the border of each query chooses. Sequences with
-one new token are read by several programs each, the others by a program for each block of queries.
+one new token are read by several programs each, a segment of keys to a program, the others by a program for each block
+of queries.
 """
 from __future__ import annotations
 
 from typing import Any
 
+import torch
 import triton
 import triton.language as tl
+
+LEAST = 256  # keys of a segment: short sequences have few of them
+
+
+@triton.jit
+def _tiles_each(length, SEGMENTS: tl.constexpr, TILE: tl.constexpr, LEAST: tl.constexpr):
+    """Of a segment."""
+    return tl.maximum((length + SEGMENTS * TILE - 1) // (SEGMENTS * TILE), LEAST // TILE)
 
 
 @triton.jit(do_not_specialize=["num_seqs"])  # one kernel for batches of all sizes
@@ -25,7 +35,7 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
             PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr, STRIDE: tl.constexpr,
             APART: tl.constexpr, NEAR: tl.constexpr, NEAR_STEP: tl.constexpr, TRAINED: tl.constexpr,
             SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr, FINE_ROWS: tl.constexpr,
-            SINGLE: tl.constexpr):
+            SINGLE: tl.constexpr, LEAST: tl.constexpr):
     block, kv, segment = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if SINGLE:
         seq = block
@@ -45,6 +55,9 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
     if (at_block >= count) | ((count == 1) != SINGLE):
         return
     length = tl.load(seq_lens + seq)
+    per_segment = _tiles_each(length, SEGMENTS, TILE, LEAST)
+    if segment * per_segment * TILE >= length:
+        return
     rung = tl.load(rungs + seq)
 
     rows = tl.arange(0, BLOCK_M)
@@ -95,7 +108,6 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
     if SLIDING:
         far_end = begin
     mixed_end = tl.minimum((highest + TILE - 1) // TILE, end)
-    per_segment = (length + SEGMENTS * TILE - 1) // (SEGMENTS * TILE)
     here, there = segment * per_segment, (segment + 1) * per_segment
     for PART in tl.static_range(3):  # 0: far, 1: both, 2: near
         if PART == 0:
@@ -164,19 +176,20 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
 
 
 @triton.jit
-def _merge(out, part, part_max, part_sum, starts, out_token, out_head, HEADS: tl.constexpr, DIM: tl.constexpr,
-           DIM_PADDED: tl.constexpr, SEGMENTS: tl.constexpr):
+def _merge(out, part, part_max, part_sum, starts, seq_lens, out_token, out_head, HEADS: tl.constexpr, DIM: tl.constexpr,
+           DIM_PADDED: tl.constexpr, SEGMENTS: tl.constexpr, TILE: tl.constexpr, LEAST: tl.constexpr):
     seq, head = tl.program_id(0), tl.program_id(1)
     token = tl.load(starts + seq).to(tl.int64)
     if tl.load(starts + seq + 1) - token != 1:
         return
-    dim = tl.arange(0, DIM_PADDED)
-    at = (seq * HEADS + head) * SEGMENTS + tl.arange(0, SEGMENTS)
-    most = tl.load(part_max + at)
+    dim, segment, length = tl.arange(0, DIM_PADDED), tl.arange(0, SEGMENTS), tl.load(seq_lens + seq)
+    there = segment * _tiles_each(length, SEGMENTS, TILE, LEAST) * TILE < length
+    at = (seq * HEADS + head) * SEGMENTS + segment
+    most = tl.load(part_max + at, mask=there, other=float("-inf"))
     share = tl.exp2(most - tl.max(most, 0))  # 0 for a segment without keys
-    total = tl.sum(tl.load(part_sum + at) * share, 0)
-    acc = tl.load(part + at[:, None] * DIM_PADDED + dim[None, :])
-    acc = tl.sum(tl.where(share[:, None] > 0, acc * share[:, None], 0.0), 0)
+    total = tl.sum(tl.load(part_sum + at, mask=there, other=0.0) * share, 0)
+    acc = tl.load(part + at[:, None] * DIM_PADDED + dim[None, :], mask=there[:, None], other=0.0)
+    acc = tl.sum(acc * share[:, None], 0)
     tl.store(out + token * out_token + head * out_head + dim, (acc / total).to(out.dtype.element_ty), mask=dim < DIM)
 
 
@@ -185,23 +198,35 @@ def tiles(single: bool, small: bool, stages: int) -> tuple[int, int, int]:
     return (32, 4, stages) if single else (32 if small else 64, 8, stages)
 
 
+def segments(sequences: int, kv: int) -> int:
+    """Of the keys of a sequence: enough that the longest of a small batch does not hold up the others."""
+    return min(128, max(32, triton.next_power_of_2(16384 // (sequences * kv))))
+
+
+def make_parts(sequences: int, heads: int, kv: int, dim: int, device: Any) -> tuple[Any, Any, Any]:
+    """What segments leave behind, for batches of up to this many sequences: sums of values, maxima and totals."""
+    rows = heads * max(n * segments(n, kv) for n in range(1, sequences + 1))
+    return tuple(torch.empty(rows * n, device=device) for n in (triton.next_power_of_2(dim), 1, 1))
+
+
 def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts: Any, seq_lens: Any,
               block_table: Any, longest_query: int, scale: float, softcap: float, sliding: int,
               parts: tuple[Any, Any, Any]) -> None:
-    """query, out: [tokens, heads, dim]; keys, values: [pages, slots, key heads, dim]. `parts`: for the programs of a
-    sequence, [sequences, heads, segments, padded dim] and twice [sequences, heads, segments] in float32. Sequences
-    with several tokens are left out if `longest_query` is 1."""
+    """query, out: [tokens, heads, dim]; keys, values: [pages, slots, key heads, dim]. Sequences with several tokens
+    are left out if `longest_query` is 1."""
     tokens, heads, dim = query.shape
-    sequences, kv, segments = seq_lens.shape[0], keys.shape[2], parts[0].shape[2]
-    group, padded, rest = heads // kv, parts[0].shape[3], dim - 2 * tables.pairs
+    sequences, kv = seq_lens.shape[0], keys.shape[2]
+    group, padded, rest = heads // kv, triton.next_power_of_2(dim), dim - 2 * tables.pairs
     wide = query.element_size() > 2 or dim > 128
     small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
-    assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1 and sequences <= len(parts[0])
-    for single in (True, False) if longest_query > 1 else (True,):
+    many = segments(sequences, kv)
+    assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1
+    assert sequences * heads * many <= len(parts[1])
+    for single in (False, True) if longest_query > 1 else (True,):
         tile, warps, stages = tiles(single, small, 1 if wide and tables.tight else 2)
         block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
         block_q = 1 if single else block_m // group
-        grid = (sequences, kv, segments) if single else (tokens // block_q + sequences, kv, 1)
+        grid = (sequences, kv, many) if single else (tokens // block_q + sequences, kv, 1)
         _attend[grid](
             out, *parts, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back, tables.coarse,
             tables.fine, tables.sharpness, scale, softcap, sequences, block_table.stride(0), query.stride(0),
@@ -211,6 +236,8 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
             DIM_PADDED=padded, PAIRS=tables.pairs, PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
             REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,
             NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding, SOFTCAP=softcap > 0,
-            SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, num_warps=warps, num_stages=stages)
-    _merge[(sequences, heads)](out, *parts, starts, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
-                               DIM_PADDED=padded, SEGMENTS=segments)
+            SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, LEAST=LEAST, num_warps=warps,
+            num_stages=stages)
+    _merge[(sequences, heads)](out, *parts, starts, seq_lens, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
+                               DIM_PADDED=padded, SEGMENTS=many, TILE=tile, LEAST=LEAST,
+                               num_warps=8 if many * padded > 4096 else 4)

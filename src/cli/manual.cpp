@@ -67,6 +67,7 @@ using Names = std::set<std::string>;
 struct HelpFile {
   std::vector<std::pair<std::string, Names>> groups;  // by title; long names of flags
   Names daily;
+  std::map<std::string, std::string> verbs;                 // what each does
   std::map<std::string, nlohmann::json> flags;              // by verb and name
   std::map<std::string, std::vector<std::string>> footers;  // lines, by verb
 };
@@ -77,6 +78,7 @@ const HelpFile& help_file() {
     HelpFile read;
     json.at("groups").get_to(read.groups);
     json.at("daily").get_to(read.daily);
+    json.at("verbs").get_to(read.verbs);
     json.at("flags").get_to(read.flags);
     json.at("footers").get_to(read.footers);
     return read;
@@ -419,6 +421,11 @@ std::vector<std::string> verb_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* verb : verbs(app)) names.push_back(verb->get_name());
   return names;
+}
+
+CLI::App& add_named(CLI::App& above, const char* name) {
+  CLI::App* verb = above.add_subcommand(name);
+  return *verb->description(help_file().verbs.at(verb_words(*verb)));
 }
 
 CLI::Option* with_words(const CLI::App& verb, CLI::Option* option) {

@@ -26,14 +26,11 @@ std::int64_t tokens_of(double length, std::int64_t window) {
 std::int64_t longest_of(const Geometry& geometry, const MethodSpec& method, std::int64_t ctx,
                         std::optional<double> scale) {
   if (ctx != 0) return ctx;
-  if (!scale) {
-    refuse(cat("no context length given for ", to_string(method)),
-           "give --ctx 128k; in a program ctx=131072");
-  }
+  refuse_if(!scale, cat("no context length given for ", to_string(method)),
+            "give --ctx 128k; in a program ctx=131072");
   const double tokens = *scale * double(geometry.train_length);
-  if (!(tokens >= 1 && tokens < 0x1p40)) {
-    refuse(cat("scale ", *scale, " is not possible"), "give a scale above 1");
-  }
+  refuse_if(!(tokens >= 1 && tokens < 0x1p40), cat("scale ", *scale, " is not possible"),
+            "give a scale above 1");
   return std::llround(tokens);
 }
 
@@ -101,22 +98,19 @@ struct LadderMaker {
         window - length - step < 1
             ? "use a static method, e.g. pro"
             : cat("give near=", length, ",near_step=", step, ", or leave them out");
-    if (near.length < 1 || near.step < 1) {
-      refuse(cat("a near part of ", near.length, " tokens with steps of ", near.step,
-                 " is not possible: both are at least 1"),
-             hint);
-    }
-    if (near.length >= window || near.step >= window - near.length) {
-      refuse(cat("a near part of ", near.length, " tokens and a step of ", near.step,
-                 " leave no room for far keys in a window of ", window),
-             hint);
-    }
+    refuse_if(near.length < 1 || near.step < 1,
+              cat("a near part of ", near.length, " tokens with steps of ", near.step,
+                  " is not possible: both are at least 1"),
+              hint);
+    refuse_if(near.length >= window || near.step >= window - near.length,
+              cat("a near part of ", near.length, " tokens and a step of ", near.step,
+                  " leave no room for far keys in a window of ", window),
+              hint);
     const std::int64_t room = window - near.length - near.step;
-    if (double(room) < ladder.headroom_) {
-      refuse(cat("headroom ", ladder.headroom_, " leaves far keys less than one position of the ",
-                 room, " that the near part leaves them"),
-             hint);
-    }
+    refuse_if(double(room) < ladder.headroom_,
+              cat("headroom ", ladder.headroom_, " leaves far keys less than one position of the ",
+                  room, " that the near part leaves them"),
+              hint);
     if (longest / near.step > kMaxBorders) {
       const std::int64_t least = longest / kMaxBorders + 1;
       refuse(cat("the border would move ", longest / near.step, " times by ", near.step,
@@ -179,22 +173,20 @@ struct LadderMaker {
   Ladder make() {
     set_parameters();
     const Reach reach = method_row(method.name).reach;
-    if (method.growth == Growth::elastic && reach == Reach::unchanged) {
-      refuse(cat(method_name(method.name, Growth::elastic), " is not possible: ", method.name,
-                 " is the same at every length"),
-             cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
-    }
+    refuse_if(method.growth == Growth::elastic && reach == Reach::unchanged,
+              cat(method_name(method.name, Growth::elastic), " is not possible: ", method.name,
+                  " is the same at every length"),
+              cat("use ", method.name, ", or a method that grows, e.g. elastic:pro"));
     ladder.rungs_.push_back({window, make_plan(geometry, {})});
     if (reach == Reach::file) make_plan(geometry, ladder.extension_);  // refused at any length
     if (ladder.near_) {
       check_near();
       ladder.has_single_factor_ = has_one_factor(far_plan(longest));
     }
-    if (!(sharpness_at(longest) <= kMostSharp)) {
-      refuse(cat("sharpen ", ladder.sharpen_, " multiplies queries at ", longest, " tokens by ",
-                 significant(sharpness_at(longest), 3), ", more than ", kMostSharp),
-             cat("give sharpen=", significant(default_sharpen(window), 3), " or leave it out"));
-    }
+    refuse_if(!(sharpness_at(longest) <= kMostSharp),
+              cat("sharpen ", ladder.sharpen_, " multiplies queries at ", longest, " tokens by ",
+                  significant(sharpness_at(longest), 3), ", more than ", kMostSharp),
+              cat("give sharpen=", significant(default_sharpen(window), 3), " or leave it out"));
     for (int k = 1; ladder.longest() < longest; ++k) {
       const double grown = double(window) * std::pow(ladder.rung_step_, k);
       const std::int64_t length = grown < double(longest) ? std::llround(grown) : longest;
@@ -239,9 +231,7 @@ Ladder make_ladder(const Geometry& geometry, const MethodSpec& asked, std::int64
 }
 
 Ladder make_ladder(const Plan& plan, std::int64_t longest) {
-  if (longest < 0) {
-    refuse(cat("a ladder of ", longest, " tokens is not possible"), "give 1 or more");
-  }
+  refuse_if(longest < 0, cat("a ladder of ", longest, " tokens is not possible"), "give 1 or more");
   const Extension& e = plan.extension();
   const std::int64_t window = plan.geometry().train_length;
   Ladder ladder;

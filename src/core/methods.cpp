@@ -92,10 +92,9 @@ std::vector<double> pro(const Request& r) { return power_sum(r, 1); }
 std::vector<double> power(const Request& r) { return power_sum(r, r.parameters.power.value_or(1)); }
 
 void check_list(const std::vector<double>& list, const char* name, std::size_t wanted) {
-  if (list.size() != wanted) {
-    refuse(cat("the ", name, " list has ", list.size(), " entries where ", wanted, " are needed"),
-           cat("this geometry takes ", wanted, " ", name, "s"));
-  }
+  refuse_if(list.size() != wanted,
+            cat("the ", name, " list has ", list.size(), " entries where ", wanted, " are needed"),
+            cat("this geometry takes ", wanted, " ", name, "s"));
   for (std::size_t i = 0; i < list.size(); ++i) {
     if (!(list[i] > 0) || !std::isfinite(list[i])) {
       refuse(cat(name, " ", i, " is ", list[i]), "every entry is a positive number");
@@ -104,19 +103,17 @@ void check_list(const std::vector<double>& list, const char* name, std::size_t w
 }
 
 std::vector<double> given_factors(const Request& r) {
-  if (!r.parameters.lambdas.empty()) {
-    refuse("longrope takes factors, not lambdas", "give factors, or use custom");
-  }
+  refuse_if(!r.parameters.lambdas.empty(), "longrope takes factors, not lambdas",
+            "give factors, or use custom");
   check_list(r.parameters.factors, "factor", pair_count(r.geometry));
   return r.parameters.factors;
 }
 
 std::vector<double> custom(const Request& r) {
   const Parameters& p = r.parameters;
-  if (p.factors.empty() == p.lambdas.empty()) {
-    refuse("custom takes either a factor list or a lambda list",
-           "give custom(factors=[F0,F1,...]) or custom(lambdas=[L0,L1,...])");
-  }
+  refuse_if(p.factors.empty() == p.lambdas.empty(),
+            "custom takes either a factor list or a lambda list",
+            "give custom(factors=[F0,F1,...]) or custom(lambdas=[L0,L1,...])");
   if (!p.factors.empty()) return given_factors(r);
   check_list(p.lambdas, "lambda", pair_count(r.geometry) - 1);
   std::vector<double> f = constant(r, 1);
@@ -128,19 +125,17 @@ std::vector<double> custom(const Request& r) {
 // of the geometry. Their temperature is the same on both sides, in transformers and in llama.cpp.
 std::vector<double> vendor(const Request& r) {
   const Geometry& g = r.geometry;
-  if (g.long_length <= g.train_length) {
-    refuse(cat("vendor needs a model file with two lists of factors (LongRoPE: Phi-3, Phi-4) and "
-               "the window of the first; this one has no list for texts beyond its window of ",
-               g.train_length, " tokens"),
-           "give --method auto, or elastic:pro");
-  }
+  refuse_if(g.long_length <= g.train_length,
+            cat("vendor needs a model file with two lists of factors (LongRoPE: Phi-3, Phi-4) and "
+                "the window of the first; this one has no list for texts beyond its window of ",
+                g.train_length, " tokens"),
+            "give --method auto, or elastic:pro");
   std::vector<double> f = constant(r, 1);
   if (r.scale <= 1) return f;
-  if (!long_list_reaches(g, r.scale)) {
-    refuse(cat("the model's own long list was made for ", g.long_length, " tokens, not for ",
-               significant(r.scale * double(g.train_length), 9)),
-           cat("give --ctx ", g.long_length, " or less, or --method far:pi"));
-  }
+  refuse_if(!long_list_reaches(g, r.scale),
+            cat("the model's own long list was made for ", g.long_length, " tokens, not for ",
+                significant(r.scale * double(g.train_length), 9)),
+            cat("give --ctx ", g.long_length, " or less, or --method far:pi"));
   for (std::size_t i = 0; i < f.size(); ++i) {
     f[i] = g.long_factor[i] / (g.trained_factor.empty() ? 1 : g.trained_factor[i]);
   }

@@ -88,9 +88,8 @@ Plan make_plan(const Geometry& geometry, const Extension& extension) {
   }
   if (extension.length < 0) refuse(cat("length ", extension.length, " is negative"), "give tokens");
   check_method(MethodSpec{.name = extension.method, .parameters = p});
-  if (p.headroom) {
-    refuse("a plan has no headroom of its own", "multiply the scale by it, or use make_ladder()");
-  }
+  refuse_if(p.headroom.has_value(), "a plan has no headroom of its own",
+            "multiply the scale by it, or use make_ladder()");
 
   const double fast = p.beta_fast.value_or(m.beta_fast);
   const double slow = p.beta_slow.value_or(1);

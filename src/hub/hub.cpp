@@ -277,16 +277,15 @@ std::string near_names(const std::string& word, const std::vector<LocalModel>& m
   std::string server = common_get_model_endpoint();
   if (const auto at = server.rfind('@'); at != std::string::npos) server.erase(0, at + 1);
   const std::string message = cat("cannot download ", what, " of ", repo, " from ", server, ": ");
-  if (status == 401 || status == 403) {
-    fail(cat(message, "status ", status, ", it does not exist or is not public"),
-         from_environment("HF_TOKEN").empty()
-             ? "check the spelling; for a gated one accept its terms on its page and set HF_TOKEN "
-               "to your token"
-             : "check the spelling, and that the token in HF_TOKEN may read it");
-  }
-  if (status == 404) {
-    fail(cat(message, "status 404, there is none"), "check the spelling: -hf USER/REPO[:QUANT]");
-  }
+  throw_if(
+      status == 401 || status == 403, ErrorKind::failed,
+      cat(message, "status ", status, ", it does not exist or is not public"),
+      from_environment("HF_TOKEN").empty()
+          ? "check the spelling; for a gated one accept its terms on its page and set HF_TOKEN "
+            "to your token"
+          : "check the spelling, and that the token in HF_TOKEN may read it");
+  throw_if(status == 404, ErrorKind::failed, cat(message, "status 404, there is none"),
+           "check the spelling: -hf USER/REPO[:QUANT]");
   if (status > 0) fail(cat(message, "status ", status), "try again later");
   fail(cat(message, "no connection", reason.empty() ? "" : cat(" (", reason, ")")),
        "check the network, or set HF_ENDPOINT to another server; mrrope models lists what is here");
@@ -307,10 +306,9 @@ std::string near_names(const std::string& word, const std::vector<LocalModel>& m
   } catch (const std::exception& e) {
     reason = e.what();
   }
-  if (status == 200) {
-    fail(cat("the list of files of ", repo, " is empty or not one that can be used"),
-         "check that it is a repository with GGUF files, or try again later");
-  }
+  throw_if(status == 200, ErrorKind::failed,
+           cat("the list of files of ", repo, " is empty or not one that can be used"),
+           "check that it is a repository with GGUF files, or try again later");
   refused(repo, "the list of files", status, reason);
 }
 
@@ -320,10 +318,8 @@ std::string near_names(const std::string& word, const std::vector<LocalModel>& m
   for (const hf_file& file : files) {
     if (starts_model(file.path)) quants.insert(printable(quant_of(file.path)));
   }
-  if (quants.empty()) {
-    fail(cat(name.repo, " has no GGUF file"),
-         "look for a repository of the same model with GGUF in its name");
-  }
+  throw_if(quants.empty(), ErrorKind::failed, cat(name.repo, " has no GGUF file"),
+           "look for a repository of the same model with GGUF in its name");
   while (quants.size() > kMostShown) quants.erase(std::prev(quants.end()));
   refuse(cat(name.repo, " has no ", name.quant),
          cat("it has ", joined({quants.begin(), quants.end()}, ", "), ": -hf ", name.repo, ":",
@@ -347,12 +343,11 @@ class Watcher : public common_download_callback {
       have = 0;
     }
     const fs::space_info space = fs::space(partial_.parent_path(), error);
-    if (!error && space.available < p.total - have) {
-      fail(cat(file_, " needs ", bytes_text(double(p.total - have)), ", and ",
-               partial_.parent_path().string(), " has ", bytes_text(double(space.available)),
-               " free"),
-           "make room, or set HF_HUB_CACHE to a folder on another disk");
-    }
+    throw_if(
+        !error && space.available < p.total - have, ErrorKind::failed,
+        cat(file_, " needs ", bytes_text(double(p.total - have)), ", and ",
+            partial_.parent_path().string(), " has ", bytes_text(double(space.available)), " free"),
+        "make room, or set HF_HUB_CACHE to a folder on another disk");
     report(have, p.total);
   }
   void on_update(const common_download_progress& p) override {
@@ -391,11 +386,10 @@ void download_file(const hf_file& file, const std::string& token, const OnBytes&
   std::error_code error;
   if (path_exists(file.final_path)) return;
   const std::string name = printable(file.path);
-  if (!is_sha256(file.oid)) {
-    fail(cat("the server lists no SHA-256 of ", name, " in ", file.repo_id,
-             ", so it could not be checked"),
-         Watcher::kElsewhere);
-  }
+  throw_if(!is_sha256(file.oid), ErrorKind::failed,
+           cat("the server lists no SHA-256 of ", name, " in ", file.repo_id,
+               ", so it could not be checked"),
+           Watcher::kElsewhere);
   const fs::path partial = file.local_path + ".downloadInProgress";
   fs::create_directories(partial.parent_path(), error);
   if (error) fail(cat("cannot make ", partial.parent_path().string(), ": ", error.message()), "");
@@ -496,9 +490,8 @@ fs::path download(const std::string& repo_and_quant, const OnBytes& on_bytes) {
     download_file(*part, token, on_bytes);
     hf_cache::finalize_file(*part);
   }
-  if (!path_exists(first->final_path)) {
-    fail(cat("cannot write ", first->final_path), "check the rights of the folder");
-  }
+  throw_if(!path_exists(first->final_path), ErrorKind::failed,
+           cat("cannot write ", first->final_path), "check the rights of the folder");
   return first->final_path;
 }
 

@@ -190,11 +190,10 @@ RotaryTable RotaryTable::turning(const Plan& from, const Plan& to, std::int64_t 
                                  std::int64_t end, Element element) {
   const Geometry& a = from.geometry();
   const Geometry& b = to.geometry();
-  if (a.rotary_dim != b.rotary_dim || a.pairing != b.pairing) {
-    refuse(cat("cannot turn keys of rotary_dim ", a.rotary_dim, ", ", to_string(a.pairing),
-               " into rotary_dim ", b.rotary_dim, ", ", to_string(b.pairing)),
-           "both plans must belong to one model");
-  }
+  refuse_if(a.rotary_dim != b.rotary_dim || a.pairing != b.pairing,
+            cat("cannot turn keys of rotary_dim ", a.rotary_dim, ", ", to_string(a.pairing),
+                " into rotary_dim ", b.rotary_dim, ", ", to_string(b.pairing)),
+            "both plans must belong to one model");
   RotaryAngles angles{{}, {}, scale_of(to) / scale_of(from), a.pairing};
   for (std::size_t i = 0; i < from.theta().size(); ++i) {
     angles.theta.push_back(to.theta()[i] - from.theta()[i]);
@@ -205,9 +204,8 @@ RotaryTable RotaryTable::turning(const Plan& from, const Plan& to, std::int64_t 
 RotaryTable::RotaryTable(RotaryAngles angles, std::int64_t first, std::int64_t end, Element element)
     : angles_(std::move(angles)), element_(element), first_(first), end_(first) {
   angles_.phase.resize(angles_.theta.size(), 0);
-  if (first < 0 || end < first || end > kMostPositions) {
-    refuse(cat("a table of the positions ", first, " to ", end), "give 0 <= first <= end <= 2^31");
-  }
+  refuse_if(first < 0 || end < first || end > kMostPositions,
+            cat("a table of the positions ", first, " to ", end), "give 0 <= first <= end <= 2^31");
   check_element(element);
   row_bytes_ = 2 * angles_.theta.size() * bytes_of(element);
   grow(end);
@@ -215,9 +213,7 @@ RotaryTable::RotaryTable(RotaryAngles angles, std::int64_t first, std::int64_t e
 
 void RotaryTable::grow(std::int64_t end) {
   if (end <= end_) return;
-  if (end > kMostPositions) {
-    refuse(cat("a table up to position ", end), "2^31 is the most");
-  }
+  refuse_if(end > kMostPositions, cat("a table up to position ", end), "2^31 is the most");
   const std::size_t pairs = angles_.theta.size();
   if (end - first_ > capacity_) {
     // Half as much again where a table grows step by step.

@@ -108,9 +108,7 @@ struct Workers::State {
 };
 
 Workers::Workers(int threads) {
-  if (threads < 1 || threads > 1024) {
-    refuse(cat(threads, " threads"), "give 1 to 1024");
-  }
+  refuse_if(threads < 1 || threads > 1024, cat(threads, " threads"), "give 1 to 1024");
   state_ = std::make_unique<State>();
   try {
     for (int i = 1; i < threads; ++i) {

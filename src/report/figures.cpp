@@ -164,13 +164,6 @@ std::vector<Study> studies_of(const eval::ResultTable& table, std::int64_t lengt
   return studies;
 }
 
-bool has_studies(const RunGroup& group) {
-  return std::any_of(group.runs.begin(), group.runs.end(), [](const RunRecord* run) {
-    const eval::ResultTable& t = run->table;
-    return t.logarithmic && !t.lengths.empty() && !studies_of(t, t.lengths.back()).empty();
-  });
-}
-
 std::string names_of(const std::vector<const ParameterInfo*>& varied) {
   return cat(varied.front()->name, varied.size() > 1 ? cat(" and ", varied.back()->name) : "");
 }
@@ -301,8 +294,7 @@ class FigureMaker {
       const std::vector<NamedRow> rows = chosen(all, metric, false);
       const std::size_t lengths = distinct(rows, length_of).size();
       const std::vector<std::string> tasks = distinct(rows, task_of);
-      // One length makes no line; a study of parameters has charts of its own.
-      if (rows.empty() || (lengths < 2 && (!info.logarithmic || has_studies(group)))) continue;
+      if (lengths < 2) continue;  // no line; a study of parameters has charts of its own
       LineChart chart{.title = titled(info.title, group),
                       .x = {"tokens", Spacing::log, true},
                       .y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear}};

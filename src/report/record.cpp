@@ -62,11 +62,9 @@ void read_facts(RunRecord& record, ordered_json run) {
 
 void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) {
   read_facts(record, std::move(recorded.run));
-  if (record.task == "sweep") {
-    throw Error(ErrorKind::unsupported,
-                "it is a run of mrrope sweep, which this version does not read",
-                "measure it again: mrrope eval ppl MODEL --method 'pro(low=5..15)'");
-  }
+  throw_if(record.task == "sweep", ErrorKind::unsupported,
+           "it is a run of mrrope sweep, which this version does not read",
+           "measure it again: mrrope eval ppl MODEL --method 'pro(low=5..15)'");
   record.units =
       std::size_t(std::count_if(recorded.units.begin(), recorded.units.end(),
                                 [](const ordered_json& u) { return !u.contains("no_answer"); }));
@@ -203,11 +201,9 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
   for (const ShardGroup& group : shards) records.push_back(read_shards(group));
   const bool any = std::any_of(records.begin(), records.end(),
                                [](const RunRecord& r) { return r.problem.empty(); });
-  if (!any) {
-    throw Error(records.empty() ? ErrorKind::failed : records.front().problem_kind,
-                records.empty() ? std::string("no folder given") : records.front().problem,
-                "give the --out folders of evaluations, e.g. mrrope report run1 run2");
-  }
+  throw_if(!any, records.empty() ? ErrorKind::failed : records.front().problem_kind,
+           records.empty() ? std::string("no folder given") : records.front().problem,
+           "give the --out folders of evaluations, e.g. mrrope report run1 run2");
   std::map<std::string, int> names;
   for (const RunRecord& r : records) ++names[r.name];
   for (RunRecord& r : records) {

@@ -106,13 +106,11 @@ std::string state_part(const std::vector<RunRecord>& records) {
 
 // One line per method: how far it holds, and what it costs.
 DataTable method_table(const std::vector<RunRecord>& records) {
-  DataTable table;
-  table.caption = "All methods";
-  table.header = {
-      "method",           "run", "good to", "cost inside the window", "KL from unmodified",
-      "why it ends there"};
-  table.text_columns = 3;
-  table.text_at_end = true;
+  DataTable table{.caption = "All methods",
+                  .header = {"method", "run", "good to", "cost inside the window",
+                             "KL from unmodified", "why it ends there"},
+                  .text_columns = 3,
+                  .text_at_end = true};
   std::size_t runs = 0;
   for (const RunRecord& record : records) {
     const eval::ResultTable& r = record.table;
@@ -154,10 +152,9 @@ std::string answers_part(const std::vector<RunRecord>& records, const std::strin
   std::string out;
   for (const RunRecord& record : records) {
     if (record.table.answers.empty() || section_of(record.task) != section) continue;
-    DataTable table;
-    table.caption = cat(record.name, ": wrong answers, longest texts first");
-    table.header = {"method", "length", "depth", "expected", "answer"};
-    table.text_columns = 5;
+    DataTable table{.caption = cat(record.name, ": wrong answers, longest texts first"),
+                    .header = {"method", "length", "depth", "expected", "answer"},
+                    .text_columns = 5};
     std::vector<eval::RecordedAnswer> missed;
     for (const eval::RecordedAnswer& a : record.table.answers) {
       if (!eval::contains_answer(a.expected, a.text)) missed.push_back(a);
@@ -192,10 +189,10 @@ std::string search_part(const std::vector<RunRecord>& records) {
 }
 
 DataTable cost_table(const std::vector<RunRecord>& records) {
-  DataTable table;
-  table.caption = "Cost of the runs";
-  table.header = {"run", "engine", "tokens", "seconds", "tokens per second", "peak memory"};
-  table.text_columns = 2;
+  DataTable table{
+      .caption = "Cost of the runs",
+      .header = {"run", "engine", "tokens", "seconds", "tokens per second", "peak memory"},
+      .text_columns = 2};
   for (const RunRecord& r : records) {
     if (!r.problem.empty()) continue;
     const ordered_json measured = r.run.value("measured", ordered_json::object());

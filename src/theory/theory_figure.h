@@ -88,6 +88,9 @@ TheoryFigure ladder_figure(const Geometry& geometry, const std::vector<NamedLadd
 // What each method multiplies queries by at every length.
 TheoryFigure sharpness_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
 
+// Errors of cosines and sines against the position, of mrrope and of a product of floats.
+TheoryFigure rounding_figure(const Geometry& geometry);
+
 // The sum of cosines, and where it turns negative. length 0: as far as the plans reach.
 TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
                           std::int64_t length);

@@ -135,10 +135,9 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
   }
   text.tokens = head_of(model, form);
   const std::int64_t size = length - room - taken - std::int64_t(text.tokens.size());
-  if (size < taken || document.empty()) {
-    throw Error(ErrorKind::usage, cat(length, " tokens have no room for ", questions, " questions"),
-                "give fewer --questions, or a longer --ctx");
-  }
+  refuse_if(size < taken || document.empty(),
+            cat(length, " tokens have no room for ", questions, " questions"),
+            "give fewer --questions, or a longer --ctx");
   std::vector<Token> haystack = document;
   while (std::int64_t(haystack.size()) < size) extend(haystack, document);
   haystack.resize(std::size_t(size));
@@ -167,12 +166,10 @@ Split split_documents(const Tokenizer& model, const std::vector<eval::Document>&
                       std::uint64_t seed) {
   std::vector<eval::Document> all = long_documents(model, documents, tokens);
   const std::size_t n = all.size();
-  if (n < 3) {
-    throw Error(ErrorKind::usage,
-                cat("not enough text: it makes ", n, n == 1 ? " document of " : " documents of ",
-                    tokens, " tokens, but the search needs one and the proof two"),
-                "give more files with --text, or a shorter --ctx");
-  }
+  refuse_if(n < 3,
+            cat("not enough text: it makes ", n, n == 1 ? " document of " : " documents of ",
+                tokens, " tokens, but the search needs one and the proof two"),
+            "give more files with --text, or a shorter --ctx");
   shuffle(all, seed);
   Split split;
   const std::size_t search = std::clamp<std::size_t>(n / 2, 1, most);

@@ -95,12 +95,10 @@ class Search {
       halve(rescue);
     } catch (const OutOfBudget&) {  // fully measured plans remain
     }
-    if (!best_) {
-      throw Error(ErrorKind::failed,
-                  cat("the objective is not a number under any of ", result_.trials.size(),
-                      " plans: ", last_failure_),
-                  "try -fa off, or -ctk f32 -ctv f32; mrrope eval ppl shows where it begins");
-    }
+    throw_if(!best_, ErrorKind::failed,
+             cat("the objective is not a number under any of ", result_.trials.size(),
+                 " plans: ", last_failure_),
+             "try -fa off, or -ctk f32 -ctv f32; mrrope eval ppl shows where it begins");
     refine_family();
     progress_.finish();
 
@@ -437,10 +435,8 @@ double least_budget(const SearchSet& set, std::size_t plans) {
 
 void check_budget(const SearchSet& set, std::size_t published, double budget) {
   constexpr double kMost = 1e18;  // tokens; they are counted in 64 bits
-  if (!(budget * double(set.pass) <= kMost)) {
-    throw Error(ErrorKind::usage, cat("a budget of ", budget, " passes is too large"),
-                "40 is the default");
-  }
+  refuse_if(!(budget * double(set.pass) <= kMost),
+            cat("a budget of ", budget, " passes is too large"), "40 is the default");
   const double least = start_cost(set, published, false);
   if (budget >= least) return;
   throw Error(ErrorKind::usage,

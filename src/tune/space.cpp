@@ -145,11 +145,10 @@ double call(unsigned n, const double* x, double* /*gradient*/, void* data) {
 }  // namespace
 
 Space make_space(const Geometry& geometry, std::int64_t ctx, Growth growth) {
-  if (ctx <= geometry.train_length) {
-    refuse(cat(ctx, " tokens fit in the trained window of ", geometry.train_length,
-               ": there is nothing to tune"),
-           cat("give --ctx above ", geometry.train_length));
-  }
+  refuse_if(ctx <= geometry.train_length,
+            cat(ctx, " tokens fit in the trained window of ", geometry.train_length,
+                ": there is nothing to tune"),
+            cat("give --ctx above ", geometry.train_length));
   Extension pro;
   pro.method = "pro";
   pro.scale = double(ctx) / double(geometry.train_length);
@@ -288,17 +287,13 @@ Proposal from_plan(const Space& space, const Ladder& ladder) {
   MethodSpec method{e.method, space.growth, e.parameters};
   Parameters& own = method.parameters;
   const bool list = !own.factors.empty() || !own.lambdas.empty();
-  if (list && (g.rotary_dim != space.geometry.rotary_dim || g.base != space.geometry.base)) {
-    refuse("the given plan is a list of factors for another geometry",
-           "give a plan of method power, uni, pro or yarn");
-  }
-  if (list && space.growth != Growth::none) {
-    refuse("a list of factors cannot become a ladder",
-           "give a plan of method power, uni, pro or yarn");
-  }
-  if (method_row(e.method).reach == Reach::unchanged) {
-    refuse("the given plan changes nothing", "remove --plan");
-  }
+  refuse_if(list && (g.rotary_dim != space.geometry.rotary_dim || g.base != space.geometry.base),
+            "the given plan is a list of factors for another geometry",
+            "give a plan of method power, uni, pro or yarn");
+  refuse_if(list && space.growth != Growth::none, "a list of factors cannot become a ladder",
+            "give a plan of method power, uni, pro or yarn");
+  refuse_if(method_row(e.method).reach == Reach::unchanged, "the given plan changes nothing",
+            "remove --plan");
   if (space.growth != Growth::none && ladder.elastic()) own.sharpen = ladder.sharpen();
   const bool far = space.growth == Growth::far;
   if (far && ladder.near() && g.train_length == space.geometry.train_length) {
@@ -366,10 +361,9 @@ void refine(const std::vector<SearchAxis>& axes, std::vector<double> start,
   const nlopt_result result = nlopt_optimize(c.optimiser, start.data(), &value);
   if (c.thrown) std::rethrow_exception(c.thrown);
   // On a staircase BOBYQA ends with a roundoff error, which is fine.
-  if (result < 0 && result != NLOPT_FORCED_STOP && result != NLOPT_ROUNDOFF_LIMITED) {
-    throw Error(ErrorKind::failed, cat("the local search failed: ", nlopt_result_to_string(result)),
-                "this is a bug: please report it");
-  }
+  throw_if(result < 0 && result != NLOPT_FORCED_STOP && result != NLOPT_ROUNDOFF_LIMITED,
+           ErrorKind::failed, cat("the local search failed: ", nlopt_result_to_string(result)),
+           "this is a bug: please report it");
 }
 
 }  // namespace mrrope::tune

@@ -99,6 +99,32 @@ class Page:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=False)
 
+    def faint_texts(self, selector):
+        """By theme: pieces of text with less contrast than WCAG AA asks for (4.5) to what is behind them."""
+        script = """(() => {
+          const parse = c => c.match(/[\\d.]+/g).map(Number);
+          const lum = ([r, g, b]) => [r, g, b].map(v => v / 255).map(v => v <= 0.03928 ? v / 12.92 :
+            ((v + 0.055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [0.2126, 0.7152, 0.0722][i], 0);
+          const back = e => { for (; e; e = e.parentElement) {
+            const cell = e.closest('.cell')?.querySelector('rect');
+            const c = parse(cell ? getComputedStyle(cell).fill : getComputedStyle(e).backgroundColor);
+            if (c.length < 4 || c[3] > 0) return lum(c); } return 1; };
+          const bad = new Set();
+          for (const e of document.querySelectorAll('%s')) {
+            if (![...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+            if (e.id === 'tip' || !e.getClientRects().length) continue;
+            const s = getComputedStyle(e), a = lum(parse(e instanceof SVGElement ? s.fill : s.color)), b = back(e);
+            const r = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (r < 4.5) bad.add(e.tagName + '.' + e.getAttribute('class') + '#' + e.id + ' ' + r.toFixed(2));
+          }
+          return [...bad].join('; '); })()""" % selector
+        found = {}
+        for theme in ("light", "dark"):
+            self.theme(theme)
+            found[theme] = self.run(script)
+        self.theme("light")
+        return found
+
     def theme(self, name):
         self.call("Emulation.setEmulatedMedia",
                   features=[{"name": "prefers-color-scheme", "value": name}])

@@ -8,9 +8,10 @@ A command is a line of an indented block, or of a block fenced as sh, console or
 is not compared (tests/transcripts does that). Each page has a folder of its own. The bundled model stands for every
 model that a page names; lengths beyond 4K are divided so that the longest is 4K, and there are few documents and
 samples; tune stops after its estimate (--dry-run). A server stays up until the page ends, so that curl finds it. What
-is not run is in OTHERS and PARSED, each with its reason; the flags of those commands are looked up in the table of their
+is not run is in commands.json, with its reason; the flags of those commands are looked up in the table of their
 verb.
 """
+import json
 import os
 import pathlib
 import re
@@ -27,41 +28,10 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODEL = ROOT / "models/mrrope-tiny.gguf"
 
-# Programs that are not here, and why.
-OTHERS = {
-    "./run": "builds the tree: tests/install/run_test.py runs it",
-    "ollama": "needs ollama", "vllm": "needs vLLM and a GPU: tools/gpu/vllm", "docker": "needs Docker: tests/release",
-    "llama-server": "needs llama-server: export_llama_server runs it", "llama-cli": "needs llama.cpp's programs",
-    "lm_eval": "needs lm-evaluation-harness", "claude": "needs an account", "pip": "needs a network: python-full",
-    "python": "needs transformers: tests/python", "python3": "needs transformers: tests/python",
-    "sbatch": "needs Slurm: tools/cluster/slurm_test.sh", "srun": "needs Slurm", "kubectl": "needs Kubernetes",
-    "git": "needs a network", "brew": "needs Homebrew", "apt-get": "needs root", "sudo": "needs root",
-    "cmake": "builds the tree", "ninja": "builds the tree", "ctest": "runs other tests", "aider": "needs aider",
-    "build/release/bin/rotary_bench": "a benchmark", "build/release/bin/engine_bench": "a benchmark",
-    "bench/serve_bench.py": "a benchmark", "ssh": "needs another machine", "codex": "needs codex",
-    "c++": "tests/install/installed.sh compiles programs", "g++": "tests/install/installed.sh compiles programs",
-    "tools/official_prompts.py": "needs checkouts of the benchmarks", "rpc-server": "needs a second machine",
-    "nvcc": "needs a GPU", "winget": "needs Windows", "genisoimage": "needs genisoimage",
-}
-# Commands of mrrope that only have to be right, and why. Regular expressions.
-PARSED = [
-    (r" -hf | --hf-repo |^mrrope (models )?pull|hf\.co|[a-z0-9]+:\d+b\b", "downloads, or names a model of a cache"),
-    (r" --data ", "needs the files of a benchmark"),
-    (r" --preset paper/", "hours: tests/cli/presets_test.cpp runs every preset, shortened"),
-    (r" --qa ", "needs the files of a benchmark"),
-    (r" --endpoint ", "needs a second server: tests/cli/endpoint_test.cpp"),
-    (r"^mrrope (chat|run) | --chat\b", "the bundled model has no chat template: tests/python/chat_test.py"),
-    (r" --rpc ", "needs other machines"),
-    (r" --to hf|\bHF_FOLDER\b|\bfolder/", "needs a Hugging Face folder with weights: tests/cli/export_test.cpp"),
-    (r"^mrrope demo", "minutes: tests/install/installed.sh"),
-    (r"^curl .*/(chat|messages|responses|api/chat)", "the bundled model has no chat template: serve_clients"),
-    (r"\$SLURM", "needs Slurm: tools/cluster/slurm_test.sh"),
-    (r" --time\b", "measures the machine"),
-    (r"<[A-Za-z]+>|\.\.\.|\bVERB\b", "a form, not a command"),
-]
-# What is not given, or is given as more than 4, becomes this.
-SHORT = {"eval ppl": {"--documents": "1", "--kl-positions": "4"}, "eval needle": {"--samples": "1", "--depths": "50"},
-         "eval ruler": {"--samples": "1", "--tasks": "niah_single_1"}, "generate": {"-n": "16"}}
+KNOWN = json.loads(pathlib.Path(__file__).with_suffix(".json").read_text())
+OTHERS = KNOWN["others"]  # programs that are not here, and why
+PARSED = KNOWN["parsed"]  # commands of mrrope that only have to be right, and why: regular expressions
+SHORT = KNOWN["short"]  # what is not given, or is given as more than 4, becomes this
 LONGEST = 4096
 
 

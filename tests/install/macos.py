@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 # Headers of other libraries, which are the same on every system. (All of /usr/include would be glibc's, too.)
-LIBRARIES = ("CLI", "benchmark", "gtest", "hwy", "lzma", "lzma.h", "nlohmann", "nlopt.h", "openssl", "zconf.h",
+LIBRARIES = ("CLI", "gtest", "hwy", "lzma", "lzma.h", "nlohmann", "nlopt.h", "openssl", "zconf.h",
              "zlib.h", "zstd.h")
 # For Linux alone, and what the others include anyway.
 LEFT_OUT = ("/cuda", "rotary_cuda", "rotary_simd_bf16.cpp", "cmake_pch", "_header_sets/")

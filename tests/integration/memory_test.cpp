@@ -89,5 +89,21 @@ TEST(Memory, PlanMatchesAllocation) {
               0.1);
 }
 
+// libllama computes no more tokens at once than the context has, and has a row of logits for each
+// timeline.
+TEST(Memory, BatchesAreAtMostTheContextAndAtLeastTheTimelines) {
+  const Model facts = read_model(MRROPE_TINY_MODEL);
+  const auto compute = [&](int ubatch, int timelines) {
+    LocalOptions options;
+    options.context = 2048;
+    options.gpu_layers = 0;
+    options.ubatch = ubatch;
+    options.timelines = timelines;
+    return plan_memory(facts, options).compute;
+  };
+  EXPECT_EQ(compute(1 << 30, 4), compute(2048, 4));
+  EXPECT_EQ(compute(2, 16), compute(16, 16));
+}
+
 }  // namespace
 }  // namespace mrrope::engine

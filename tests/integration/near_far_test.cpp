@@ -167,6 +167,19 @@ TEST_P(Forms, BatchesDoNotMatter) {
   EXPECT_LE(largest_difference(parts, whole), kNoise);
 }
 
+// A border ends a ubatch; the next ones are whole again.
+TEST_P(Forms, BordersCostNoUbatchesOfTheirOwn) {
+  const auto model = open();
+  const Ladder ladder = near_far(model->facts().geometry, GetParam(), 0, 1.25, {16, 32});
+  model->use(ladder);
+  model->timeline()->append(tokens_);
+  std::set<double> scales;
+  for (const Rung& rung : ladder.rungs()) scales.insert(rung.plan.extension().scale);
+  const std::size_t whole = kTokens / 32 + 1;
+  EXPECT_GT(ladder.rungs().size(), scales.size() + 5);  // borders
+  EXPECT_LE(dynamic_cast<LocalModel&>(*model).injector().decodes(), whole + scales.size());
+}
+
 TEST_P(Forms, ForkThatCrossesABorderCopiesItsPast) {
   for (const bool unified : {true, false}) {
     const auto model = open(small("f32", unified));

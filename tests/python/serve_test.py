@@ -1,16 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """mrrope serve with real clients: the openai package, curl, and misbehaving sockets.
 
-serve_test.py MRROPE MODEL.gguf [REQUESTS [SOAK_SECONDS]]
-
-REQUESTS: how many the load test sends, 32 at a time (default 120); if given, nothing else is tested.
-SOAK_SECONDS: how long the same load goes on after that (default 0).
+serve_test.py MRROPE MODEL.gguf
 """
-import collections
-import concurrent.futures
 import json
 import pathlib
-import random
 import select
 import signal
 import socket
@@ -26,8 +20,6 @@ import openai
 from chat_model import CHAT, with_template
 from serve_client import COMMAND, CTX, MODEL, NAME, TEXT, TIE, Server, gap_where_they_differ, generate
 
-REQUESTS = int(sys.argv[3]) if len(sys.argv) > 3 else 120
-SOAK = float(sys.argv[4]) if len(sys.argv) > 4 else 0
 # Ends after a thousand years.
 ENDLESS = ("{% for a in range(999) %}" * 5 + "{% endfor %}" * 5)
 
@@ -286,49 +278,28 @@ class Api(unittest.TestCase):
         self.assertIn("image_url", caught.exception.message)
 
     def test_bad_input(self):
+        """What needs a real model or a real socket; tests/transcripts/unit has requests.txt and routes.txt for the rest."""
         largest = (1 << 20) + 16 * CTX
-        # The values of each field are tested by tests/unit/serve/api/request_test.cpp.
-        bodies = {
-            "": 400, "{": 400, "nonsense": 400, "[]": 400, "{}": 400, '{"prompt": 5}': 400, "[" * 100000: 400,
-            '{"prompt": "a", "prompt": "b"}': 400, '{"prompt": "a"} {}': 400, '{"prompt": "\\ud800"}': 400,
+        for body, expected in {
             '{"prompt": ""}': 200,  # BOS alone
-            '{"prompt": "a", "max_tokens": 1e999}': 400, '{"prompt": "a", "max_tokens": 99999999999999999999999}': 400,
             '{"prompt": "a", "logit_bias": {"99999999": 1}}': 400, '{"prompt": [999999999]}': 400,
             '{"prompt": "a", "grammar": "root ::= nothing"}': 400,
             '{"prompt": "a", "grammar": "root ::= root \\"a\\" | \\"b\\""}': 400,
             '{"prompt": "a", "grammar": "root ::= <[300]>", "logit_bias": {"300": false}}': 400,
-            '{"prompt": "a", "json_schema": {"$ref": "#/nowhere"}}': 400, '{"prompt": "a", "dry_multiplier": 0.8}': 400,
-            '{"prompt": "a", "model": "../../etc/passwd"}': 404, '{"prompt": "a", "model": 7}': 400,
-        }
-        chats = {
-            '{"messages": []}': 400, '{"messages": [{"role": "wizard", "content": "x"}]}': 400,
-            # This template has no place for them.
-            '{"messages": [{"role": "user", "content": "x"}], "tools": [{"type": "function", "function": {"name": "f"}}]}': 400,
-        }
-        for path, cases in (("/v1/completions", bodies), ("/v1/chat/completions", chats)):
-            for body, expected in cases.items():
-                status, answer = self.server.post(path, body)
-                with self.subTest(path=path, body=body[:80]):
-                    self.assertEqual(status, expected, answer)
-                    if expected != 200:
-                        self.assertEqual(set(answer["error"]), {"message", "type", "param", "code"})
-                        self.assertGreater(len(answer["error"]["message"]), 10)
-        status, answer = self.server.post("/v1/completions", b'{"prompt": "\xff\xfe"}')
-        self.assertEqual(status, 400)
-        self.assertIn("UTF-8", answer["error"]["message"])
-        status, answer = self.server.post("/v1/completions", {"prompt": "x" * 10_000_000})
-        self.assertEqual((status, answer["error"]["type"]), (413, "invalid_request_error"))
+            '{"prompt": "a", "json_schema": {"$ref": "#/nowhere"}}': 400,
+            b'{"prompt": "\xff\xfe"}': 400, '{"prompt": "' + "x" * 10_000_000 + '"}': 413}.items():
+            status, answer = self.server.post("/v1/completions", body)
+            with self.subTest(body=body[:80]):
+                self.assertEqual(status, expected, answer)
+                if expected != 200:
+                    self.assertEqual(set(answer["error"]), {"message", "type", "param", "code"})
         self.assertIn(str(largest), answer["error"]["message"])
-        for method, path, expected in (("GET", "/../../etc/passwd", 404), ("GET", "/nothing", 404),
-                                       ("GET", "/%2e%2e/%2e%2e/etc/passwd", 404),
-                                       ("GET", "/v1/completions", 404), ("DELETE", "/health", 404)):
-            status, answer = self.server.send(method, path)
-            self.assertEqual(status, expected, path[:40])
-            self.assertIn("message", answer["error"])
+        # This template has no place for tools.
+        tools = [{"type": "function", "function": {"name": "f"}}]
+        chat = {"messages": [{"role": "user", "content": "x"}], "tools": tools}
+        self.assertEqual(self.server.post("/v1/chat/completions", chat)[0], 400)
         with self.assertRaises(ConnectionError):  # such a long line is not read to its end
             self.server.send("GET", "/" + "a" * 50000)
-        for headers in ({"X" * 9000: "y"}, {f"H{i}": "y" for i in range(200)}):
-            self.assertEqual(self.server.send("GET", "/health", headers=headers)[0], 400)
         self.assertEqual(len(self.server.complete(TEXT, 4)["choices"]), 1)
 
     def test_slow_headers_do_not_block_others(self):
@@ -433,85 +404,5 @@ class Limits(unittest.TestCase):
                 self.assertEqual(say("hi")[0], 200)
 
 
-class Load(unittest.TestCase):
-    """Many clients with sizes across the rungs; some disconnect in the middle."""
-
-    def prompts(self):
-        texts = sorted((pathlib.Path(MODEL).resolve().parent.parent / "data" / "texts").iterdir())
-        sizes = (12, 40, 80, 120, 160, 210, 260, 320)  # bytes
-        return [texts[i % len(texts)].read_text()[500 * i:500 * i + sizes[i % 8]] for i in range(24)]
-
-    def test_load(self):
-        # With a window of 32, a few tokens cross ten rungs.
-        with Server("--parallel", "8", "--queue", "64", "--train-ctx", "32", ctx=224) as server:
-            prompts = self.prompts()
-            sizes = [len(server.post("/tokenize", {"content": p})[1]["tokens"]) for p in prompts]
-            self.assertLess(min(sizes), 20)
-            self.assertGreater(max(sizes), 96)
-            self.assertLess(max(sizes), 200)
-            # Tokens that look the same share a key of top_logprobs, so more than two are asked for.
-            ask = lambda i: server.complete(prompts[i], 12, logprobs=5)["choices"][0]
-            alone = [ask(i) for i in range(len(prompts))]
-            rng = random.Random(11)
-            counts = collections.Counter()
-            ties = []
-            lock = threading.Lock()
-
-            def one(number):
-                i = number % len(prompts)
-                kind = "hang up" if number % 10 == 9 else "stream" if number % 3 == 0 else "whole"
-                if kind == "hang up":
-                    body = json.dumps({"prompt": prompts[i], "max_tokens": 100, "stream": True})
-                    with socket.create_connection(("127.0.0.1", server.port)) as s:
-                        s.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
-                                  f"Content-Length: {len(body)}\r\n\r\n{body}".encode())
-                        time.sleep(rng.random() * 0.2)
-                elif kind == "stream":
-                    parts = list(server.client().completions.create(
-                        model=NAME, prompt=prompts[i], max_tokens=12, temperature=0, stream=True))
-                    text = "".join(p.choices[0].text for p in parts)
-                    if text != alone[i]["text"]:
-                        kind = "stream that differs"  # judged below, with logprobs
-                        gap = gap_where_they_differ(alone[i], ask(i))
-                        with lock:
-                            ties.append(gap if gap is not None else 0)
-                else:
-                    answer = ask(i)
-                    gap = gap_where_they_differ(alone[i], answer)
-                    if gap is not None:
-                        with lock:
-                            ties.append(gap)
-                        kind = "whole that differs"
-                with lock:
-                    counts[kind] += 1
-
-            memory = []
-            def burst(first, count):
-                with concurrent.futures.ThreadPoolExecutor(32) as pool:
-                    for done in concurrent.futures.as_completed(
-                            [pool.submit(one, first + n) for n in range(count)]):
-                        done.result()  # an exception means that a request was not answered properly
-                server.wait_until_idle()
-                memory.append(server.memory())
-
-            began = time.monotonic()
-            part = max(40, REQUESTS // 5)
-            sent = 0
-            while sent < REQUESTS or time.monotonic() - began < SOAK:
-                burst(sent, part)
-                sent += part
-            turns, seconds = server.metric("rung_turns_total"), time.monotonic() - began
-            print(f"\n  {sent} requests in {seconds:.0f} s: {dict(counts)}; {turns:.0f} turns; "
-                  f"gaps where answers differ: {[round(t, 4) for t in sorted(ties)]}; "
-                  f"memory MiB: {[m >> 20 for m in memory]}")
-            self.assertTrue(all(t < TIE for t in ties), ties)
-            self.assertGreater(turns, 10)
-            # Memory stays flat: after the first burst, later ones add only what threads and
-            # allocators keep.
-            self.assertLess(memory[-1] - memory[min(1, len(memory) - 1)], 24 << 20)
-            failed = server.metric('answers_total{end="failed"}')
-            self.assertEqual(failed, 0)
-
-
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], "-v"], defaultTest="Load" if len(sys.argv) > 3 else None)
+    unittest.main(argv=[sys.argv[0], "-v"])

@@ -197,22 +197,27 @@ def check_kernel():
             queries.append(far.rotate(q, at, theta)[..., order].to(dtype))
         query = torch.cat(queries)
         out = torch.full_like(query, float("nan"))
-        shape = (len(batch), heads, segments)
-        parts = [torch.full(s, float("nan")) for s in ((*shape, 1 << (dim - 1).bit_length()), shape, shape)]
+        _vllm_kernel.segments, _vllm_kernel.LEAST = lambda *_, n=segments: n, 32 if heads == 4 else 256
+        parts = [part.fill_(float("nan")) for part in _vllm_kernel.make_parts(len(batch), heads, kv, dim, "cpu")]
         starts, lengths = torch.tensor([0, *counts]).cumsum(0).int(), torch.tensor(lengths, dtype=torch.int32)
         _vllm_flash.PAGE = 16 if heads == 4 else 128
         plan = _vllm_flash.make_plan(tables, starts.tolist(), lengths.tolist(), block_table, starts)
         assert bool(plan) == bool(step)
-        if plan:
-            assert plan.single == (1 in counts) and plan.page == (step if heads == 6 else 16)
-            _vllm_flash.attention(plan, tables, query, keys, values, out, lengths, block_table, dim ** -0.5, softcap, 3)
-        if not plan or plan.single:
-            _vllm_kernel.attention(tables, query, keys, values, out, starts, lengths, block_table,
-                                   1 if plan else max(counts), dim ** -0.5, softcap, sliding, parts)
-        error = (out.double() - torch.cat(wanted)).abs().max().item()
-        assert error < allowed, (dtype, neox, heads, dim, sliding, segments, step, error)
-        print(f"{'FlashAttention' if plan else 'kernel'}, {dtype}, {heads} heads over {kv}, {dim} elements, "
-              f"{segments} segments: largest {error:.2g}")
+        assert not plan or (plan.single == (1 in counts) and plan.page == (step if heads == 6 else 16))
+        for gpus in (1, 2) if kv % 2 == 0 else (1,):  # tensor parallelism: each has its share of the heads
+            out.fill_(float("nan"))
+            for gpu in range(gpus):
+                mine, its = (slice(gpu * n // gpus, (gpu + 1) * n // gpus) for n in (heads, kv))
+                given = tables, query[:, mine], keys[:, :, its], values[:, :, its], out[:, mine]
+                if plan:
+                    _vllm_flash.attention(plan, *given, lengths, block_table, dim ** -0.5, softcap, 3)
+                if not plan or plan.single:
+                    _vllm_kernel.attention(*given, starts, lengths, block_table, 1 if plan else max(counts),
+                                           dim ** -0.5, softcap, sliding, parts)
+            error = (out.double() - torch.cat(wanted)).abs().max().item()
+            assert error < allowed, (dtype, neox, heads, dim, sliding, segments, step, gpus, error)
+            print(f"{'FlashAttention' if plan else 'kernel'}, {dtype}, {heads} heads over {kv}, {dim} elements, "
+                  f"{segments} segments, {gpus} GPUs: largest {error:.2g}")
     # What is left to the kernel, and rung 0 alone, which FlashAttention does whole.
     given = [0, 2, 3], [300, 90], torch.zeros(2, 40, dtype=torch.int32), None
     tables.batch = [2, 0], [3, 1]

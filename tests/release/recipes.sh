@@ -20,7 +20,7 @@ verbs=$(grep -oh 'run: \./run [a-z]*' .github/workflows/*.yml | awk '{print $3}'
 for verb in $verbs; do
   grep -q "^  $verb)" run || { echo "recipes.sh: ./run has no verb $verb" >&2; exit 1; }
 done
-parts=$(sed -n 's/^parts="\(.*\)"/\1/p' run)
+parts=$(sed -n 's/^\(parts\|nightly\)="\(.*\)"/\2/p' run | tr '\n' ' ')
 for part in $(sed -n 's/^ *part: \[\(.*\)\]/\1/p' .github/workflows/*.yml | tr -d ,); do
   [[ " $parts " == *" $part "* ]] || { echo "recipes.sh: ./run test has no part $part" >&2; exit 1; }
 done

@@ -5,10 +5,11 @@
 suite.py TESTS MRROPE LLAMA_SERVER MODEL
 
 TESTS is tools/server/tests in llama.cpp's source. llama_server.py stands in for the server that they
-start. Fails unless every test in must_pass.txt passes on mrrope serve, and every test that passes on
-llama-server with this model is either there or in other.txt, under the reason why it is not.
+start. Fails unless every test that must pass (expected.json) passes on mrrope serve, and every test that passes on
+llama-server with this model is either there or among the others, under the reason why it is not.
 """
 import concurrent.futures
+import json
 import os
 import pathlib
 import socket
@@ -24,23 +25,9 @@ if len(sys.argv) > 3 and not pathlib.Path(sys.argv[3]).exists():
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS, MRROPE, LLAMA_SERVER, MODEL = sys.argv[1:5]
 SECONDS = 2400  # for all of them
-
-
-def must_pass():
-    return (HERE / "must_pass.txt").read_text().splitlines()
-
-
-def reasons():
-    """Tests that are not counted, each with the reason: a file, a test with all its parameters, or the
-    beginning of those."""
-    found = {}
-    reason = None
-    for line in (HERE / "other.txt").read_text().splitlines():
-        if line.startswith("# "):
-            reason = line[2:]
-        elif line:
-            found[line] = reason
-    return found
+EXPECTED = json.loads((HERE / "expected.json").read_text())
+# Tests that are not counted: a file, a test with all its parameters, or the beginning of those.
+OTHERS = [name for names in EXPECTED["others_by_reason"].values() for name in names]
 
 
 def is_named(name, others):
@@ -84,7 +71,7 @@ def run(server, chosen, folder):
 
 
 def main():
-    wanted, others = must_pass(), reasons()
+    wanted, others = EXPECTED["must_pass"], OTHERS
     counted = files(others)
     with tempfile.TemporaryDirectory() as folder:
         with concurrent.futures.ThreadPoolExecutor() as pool:  # both at once, each in a folder of its own
@@ -93,7 +80,7 @@ def main():
             (ours, said), (theirs, _) = first.result(), second.result()
     bad = [f"{name}: {ours.get(name, 'gone')} on mrrope serve" for name in wanted
            if ours.get(name) != "passed"]
-    bad += [f"{name}: passes on llama-server; it belongs in must_pass.txt or, with a reason, in other.txt"
+    bad += [f"{name}: passes on llama-server; it must pass, or it is one of the others for a reason: expected.json"
             for name, outcome in theirs.items()
             if outcome == "passed" and name not in wanted and not is_named(name, others)]
     for name, outcome in sorted(theirs.items()):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <fstream>
 
 namespace mrrope {
 namespace {
@@ -24,104 +25,39 @@ bool has_latent_keys(std::string_view name) {
          is_one_of(name, {"kimi-linear", "kimi-k3"});
 }
 
-// Some architectures must rotate whole heads; these are known to rotate a part of them.
+bool is_listed(const nlohmann::json& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Some architectures must rotate whole heads; those listed are known to rotate a part of them.
 int rotary_dim(std::string_view name) {
   const bool part =
-      has_latent_keys(name) ||
-      is_one_of(name, {"bailingmoe2", "chatglm",   "glm4",     "glm4moe",    "gptneox",
-                       "laguna",      "mimo2",     "minicpm3", "minimax-01", "minimax-m2",
-                       "minimax-m3",  "nemotron",  "phi2",     "phi3",       "qwen35",
-                       "qwen35moe",   "qwen3next", "qwen4exp", "stablelm",   "step35"});
+      has_latent_keys(name) || is_listed(small_models("rotates_half_of_a_head"), name);
   return part ? part_of_head : head_size;
 }
 
-// What llama.cpp asks of one architecture or another besides the keys of its layers. Keys that an
-// architecture does not know are harmless, so all get all.
+// What llama.cpp asks of one architecture or another besides the keys of its layers.
 void describe_size(Metadata& model, const ArchitectureCase& probe) {
   const std::string& name = probe.architecture;
   const int layers = probe.keys.layers;
-  const auto set_all = [&](std::initializer_list<const char*> keys, auto value) {
-    for (const char* key : keys) model.set(key, value);
-  };
+  set_keys(model, small_models("every"));
   model.set("context_length", static_cast<int>(probe.keys.train_length));
-  model.set("embedding_length", heads * head_size);
   model.set("rope.dimension_count", rotary_dim(name));
   if (probe.mrope_sections) {
     const int first = rotary_dim(name) / 2 - 6;
     model.set("rope.dimension_sections", std::vector<int>{first, 3, 3, 0});
   }
-  set_all({"attention.head_count", "ssm.time_step_rank", "ssm.group_count",
-           "attention.indexer.head_count"},
-          heads);
-  set_all({"attention.key_length", "attention.value_length", "kda.head_dim", "wkv.head_size"},
-          head_size);
-  set_all({"expert_shared_count", "experts_per_group", "attention.indexer.local_blocks"}, 1);
-  set_all({"expert_count", "expert_used_count", "expert_gating_func", "interleave_moe_layer_step",
-           "hyper_connection.count"},
-          2);
-  model.set("shortconv.l_cache", 3);
-  set_all({"ssm.conv_kernel", "attn_res.block_size", "attention.indexer.block_size",
-           "hyper_connection.low_rank"},
-          4);
-  model.set("attention.indexer.top_k", 8);
-  model.set("ssm.state_size", 32);
-  set_all({"feed_forward_length", "expert_feed_forward_length", "expert_shared_feed_forward_length",
-           "expert_latent_length"},
-          48);
-  set_all({"vocab_size", "ssm.inner_size", "attention.indexer.key_length"}, 64);
-  model.set("use_parallel_residual", true);
-  set_all({"attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon"}, 1e-5F);
-  model.set("hyper_connection.epsilon", 1e-6F);
-  set_all({"attention.clamp_kqv", "logit_scale", "residual_scale", "expert_group_scale"}, 1.0F);
-  model.set("hyper_connection.magnitude", 2.0F);
-  model.set("activation.situ_beta", 4.0F);
-  model.set("activation.situ_linear_beta", 25.0F);
-  model.set("kda.gate_lower_bound", -5.0F);
-  model.set("swiglu_clamp_exp", 7.0F);
   for (const char* key : {"xielu.alpha_n", "xielu.alpha_p", "xielu.beta", "xielu.eps"}) {
     gguf_set_val_f32(model.get(), key, 1.0F);
   }
-
-  model.set("attention.q_lora_rank", 24);
-  model.set("attention.kv_lora_rank", 40);
-  if (has_latent_keys(name)) {
-    model.set("attention.key_length", 40 + part_of_head);
-    model.set("attention.value_length", 40);
-    model.set("attention.key_length_mla", head_size);
-    model.set("attention.value_length_mla", 24);
-    model.set("attention.kv_lora_rank_swa", 40);
-    model.set("attention.key_length_swa", 40 + part_of_head);
-    model.set("attention.value_length_swa", 40);
-    model.set("attention.key_length_mla_swa", head_size);
-    model.set("attention.value_length_mla_swa", 24);
-    model.set("rope.freq_base_swa", 20000.0f);
-  }
-  if (name == "gemma4") {
-    model.set("embedding_length_per_layer_input", 16);
-    model.set("attention.key_length_swa", head_size);
-    model.set("attention.value_length_swa", head_size);
-  }
-  if (name == "plamo2") model.set("ssm.group_count", 0);
-  if (is_one_of(name, {"granitehybrid", "jamba", "mamba", "mamba2"})) {
-    model.set("ssm.inner_size", 2 * heads * head_size);
-  }
+  if (has_latent_keys(name)) set_keys(model, small_models("latent_keys"));
+  set_keys(model, small_models("one").value(name, nlohmann::json::object()));
   if (is_one_of(name, {"nemotron_h", "nemotron_h_moe"})) {
     std::vector<int> widths(layers, 0);
     for (int i = 2; i < layers; i += 3) widths[i] = 48;
     model.set("feed_forward_length", widths);
   }
-  if (name == "chameleon") model.set("vocab_size", 8200);
-  if (name == "hrm_text") {
-    model.set("hrm.layers_per_stack", 1);
-    model.set("hrm.h_cycles", layers / 2);
-    model.set("hrm.l_cycles", 1);
-  }
-  if (name == "graniteswitch") {
-    model.set("adapters.count", 1);
-    model.set("adapters.lora_rank", 4);
-    model.set("adapters.token_ids_activate", std::vector<int>{1});
-    model.set("adapters.token_ids_substitute", std::vector<int>{2});
-  }
+  if (name == "hrm_text") model.set("hrm.h_cycles", layers / 2);
 }
 
 void describe_layers(Metadata& model, const LayerKeys& keys) {
@@ -226,6 +162,23 @@ void add_row(std::vector<ArchitectureCase>& cases, const Architecture& row) {
 
 }  // namespace
 
+const nlohmann::json& small_models(const char* part) {
+  static const nlohmann::json all =
+      nlohmann::json::parse(std::ifstream(MRROPE_GOLDEN_DIR "/../support/small_models.json"));
+  return all.at(part);
+}
+
+void set_keys(Metadata& model, const nlohmann::json& keys) {
+  for (const auto& [name, value] : keys.items()) {
+    const char* key = name.c_str();
+    if (value.is_boolean()) model.set(key, value.get<bool>());
+    if (value.is_number_integer()) model.set(key, value.get<int>());
+    if (value.is_number_float()) model.set(key, value.get<float>());
+    if (value.is_string()) model.set(key, value.get<std::string>().c_str());
+    if (value.is_array()) model.set(key, value.get<std::vector<int>>());
+  }
+}
+
 std::string ArchitectureCase::name() const {
   std::string text = architecture + variant;
   std::erase_if(text, [](unsigned char c) { return std::isalnum(c) == 0; });
@@ -243,24 +196,11 @@ Metadata ArchitectureCase::metadata() const {
 
 void PrintTo(const ArchitectureCase& sample, std::ostream* out) { *out << sample.name(); }
 
-// Rows that cannot be compared this way, all of them without plans:
-// - clip and gptj: llama.cpp loads neither as a model;
-// - from bert to llama-embed: most of these encoders and diffusion models rotate and follow the
-//   context, but predict no next token, and some want a vocabulary;
-// - gemma4-assistant, eagle3, dflash: drafts ask for their target's context;
-// - rwkv6 to arwkv7: want a dozen sizes of their own, and have no rotation in their sources;
-// - t5, t5encoder: run an encoder first; no rotation in their sources;
-// - glm5-next: wants sizes of its own; no rotation in its source;
-// - deepseek4: rotates at compressed positions, where the context's scaling is one of several;
-// - plm: aborts, which is why it has no plan;
-// - wavtokenizer-dec, qwen3tts, pockettts: predict sound; the first has no rotation.
+// Rows that cannot be compared this way, all of them without plans; the list says why.
 bool has_no_case(std::string_view name) {
-  const std::string without =
-      " clip gptj bert modern-bert nomic-bert neo-bert jina-bert-v2 jina-bert-v3 nomic-bert-moe "
-      "eurobert gemma-embedding dream llada llada-moe rnd1 llama-embed gemma4-assistant eagle3 "
-      "dflash rwkv6 rwkv6qwen2 rwkv7 arwkv7 t5 t5encoder glm5-next deepseek4 plm wavtokenizer-dec "
-      "qwen3tts pockettts ";
-  return without.find(" " + std::string(name) + " ") != std::string::npos;
+  const nlohmann::json& reasons = small_models("no_case");
+  return std::any_of(reasons.begin(), reasons.end(),
+                     [&](const nlohmann::json& reason) { return is_listed(reason[1], name); });
 }
 
 std::vector<ArchitectureCase> architecture_cases() {

@@ -2,6 +2,7 @@
 // One small model, or several, for every row of the table of architectures.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ void PrintTo(const ArchitectureCase& sample, std::ostream* out);
 
 // Every row as its default, and again with each key that its rule reads.
 std::vector<ArchitectureCase> architecture_cases();
+
+// A part of tests/support/small_models.json, and keys of it, by the types of their values.
+const nlohmann::json& small_models(const char* part);
+void set_keys(Metadata& model, const nlohmann::json& keys);
 
 // Rows without a case.
 bool has_no_case(std::string_view architecture);

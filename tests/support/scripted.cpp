@@ -25,8 +25,10 @@ std::uint64_t mix(std::uint64_t h, std::uint64_t value) {
 }
 
 std::uint64_t fingerprint(const Plan& plan) {
-  std::uint64_t h = std::bit_cast<std::uint64_t>(plan.attention_scale());
-  for (const double factor : plan.factor()) h = mix(h, std::bit_cast<std::uint64_t>(factor));
+  // As floats, so that they are the same where pow() rounds the last bit of a double otherwise.
+  const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(double(float(x))); };
+  std::uint64_t h = bits(plan.attention_scale());
+  for (const double factor : plan.factor()) h = mix(h, bits(factor));
   return h;
 }
 

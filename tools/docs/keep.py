@@ -7,8 +7,7 @@
 
 run: copies run.json, journal.jsonl and results.json of each finished evaluation to data/runs/MODEL/ (the name of
 the folder stays), adds the commit, and leaves out the folders of the machine where it ran.
-bench: runs a benchmark and keeps what it prints, or its table with --benchmark_format=json (Google Benchmark), in
-data/bench/NAME.json with date, commit and processor.
+bench: runs a benchmark and keeps what it prints in data/bench/NAME.json with date, commit and processor.
 The commit is that of this tree unless it is given.
 """
 import datetime
@@ -78,17 +77,7 @@ def keep_bench(name, title, command, commit):
         sys.exit(f"keep.py: {shlex.join(command)} ended with {done.returncode}\n{done.stderr}")
     shown = [pathlib.Path(word).name if pathlib.Path(word).exists() else word for word in command]
     kept = {"title": title, "command": shlex.join(shown), "date": datetime.date.today().isoformat(),
-            "commit": commit, "machine": machine}
-    if "--benchmark_format=json" in command:
-        plain = {"name", "run_name", "run_type", "family_index", "per_family_instance_index", "repetitions",
-                 "repetition_index", "threads", "iterations", "real_time", "cpu_time", "time_unit", "aggregate_name",
-                 "aggregate_unit"}
-        kept["benchmarks"] = [
-            {"name": row["name"], "real_time": row["real_time"], "cpu_time": row["cpu_time"], "unit": row["time_unit"],
-             "counters": {k: v for k, v in row.items() if k not in plain and isinstance(v, (int, float))}}
-            for row in json.loads(done.stdout)["benchmarks"]]
-    else:
-        kept["output"] = done.stdout.rstrip("\n").split("\n")
+            "commit": commit, "machine": machine, "output": done.stdout.rstrip("\n").split("\n")}
     path = ROOT / f"data/bench/{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")

@@ -64,33 +64,15 @@ changes nothing. Fields that no table lists are ignored; the answer names those 
 {fields}"""
 
 
-def cell(text):
-    return text.replace("|", "\\|").replace("<", "&lt;")
-
-
-def number(value):
-    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
-
-
 def speeds(folder):
-    """A part per file: the programs of Google Benchmark as a table, what others print as it is."""
+    """A part per file: what a benchmark printed."""
     out = ["# Speeds", "", "Each part is what a benchmark printed, with its command, date, commit and machine: "
            "`tools/docs/keep.py bench` wrote", "it into data/bench. Compare numbers of one part only.", ""]
     for file in sorted(folder.glob("*.json")):
         kept = json.loads(file.read_text())
         out += [f"## {kept['title']}", "",
                 f"`{kept['command']}`, {kept['date']}, commit {kept['commit']}, {kept['machine']}.", ""]
-        if "benchmarks" in kept:
-            counters = sorted({k for row in kept["benchmarks"] for k in row["counters"]})
-            out += ["| benchmark | time | processor time |" + "".join(f" {cell(c)} |" for c in counters),
-                    "|---|---:|---:|" + "---:|" * len(counters)]
-            for row in kept["benchmarks"]:
-                more = "".join(f" {number(row['counters'][c]) if c in row['counters'] else ''} |" for c in counters)
-                out.append(f"| {cell(row['name'])} | {number(row['real_time'])} {row['unit']} "
-                           f"| {number(row['cpu_time'])} {row['unit']} |{more}")
-        else:
-            out += ["```text", *kept["output"], "```"]
-        out.append("")
+        out += ["```text", *kept["output"], "```", ""]
     if not any(folder.glob("*.json")):
         out += ["No benchmark is kept yet.", ""]
     return "\n".join(out)
@@ -122,7 +104,8 @@ def measured(mrrope, pages):
         headline = re.search(r"^\*\*(.*)\*\*$", text, re.M)
         index.append(f"| [{title}]({folder.name}.md) | {headline.group(1) if headline else ''} |")
     (pages / "measurements/speeds.md").write_text(speeds(ROOT / "data/bench"))
-    index += ["", "[Speeds](speeds.md): kernels, engine, server and the command.", "",
+    index += ["", "In tables, far:pi(..., sharpen=0) is `auto` as it was before its present rule.", "",
+              "[Speeds](speeds.md): what the benchmarks printed.", "",
               "To add a model: `tools/docs/keep.py run NAME FOLDER...`, then `tools/docs/make.py --update MRROPE`.", ""]
     (pages / "measurements/README.md").write_text("\n".join(index))
     (work / "README.md").write_text(readme(rows))

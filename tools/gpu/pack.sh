@@ -27,7 +27,7 @@ if [ ! -f "$bundle/debs.tar" ]; then
     -o APT::Sandbox::User=root)
   "${apt[@]}" update
   (cd "$work/debs" && "${apt[@]}" download libcli11-dev nlohmann-json3-dev zlib1g-dev zlib1g \
-    liblzma-dev liblzma5 libzstd-dev libzstd1 libgtest-dev libbenchmark-dev libbenchmark1debian \
+    liblzma-dev liblzma5 libzstd-dev libzstd1 libgtest-dev \
     libhwy-dev libhwy1 libnlopt-dev libnlopt0)
   tar -C "$work" -cf "$bundle/debs.tar" debs
 fi

@@ -86,7 +86,7 @@ def main(folders):
     first, task, window, ours = runs[0]
     perplexity = task == "ppl"
     print(f"| run | length | {'perplexity' if perplexity else 'loss' if LOSS else 'found'} | "
-          f"{first.parent.name or first.name} is worse by | at most | n |")
+          f"{first.name} is worse by | at most | n |")
     print("|---|---|---|---|---|---|")
     for folder, _, _, values in runs:
         name = folder.parent.name if folder.name == "run" else folder.name

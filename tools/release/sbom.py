@@ -20,57 +20,19 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# The first pattern that matches a path names its part; "" is mrrope itself.
-ARCHIVES = [
-    (r"src/libmrrope[a-z_]*\.a$", ""),
-    (r"llama\.cpp/vendor/cpp-httplib/", "cpp-httplib"),
-    (r"llama\.cpp/|^llama_parts/", "llama.cpp"),
-    (r"/libpthread\.a$", "glibc"),
-]
-HEADERS = [
-    (r"/nlohmann/", "nlohmann-json"),
-    (r"/CLI/", "cli11"),
-    (r"/hwy/", "highway"),
-    (r"/cpp-httplib/", "cpp-httplib"),
-    (r"/sheredom/", "subprocess.h"),
-    (r"/openssl/", "openssl"),
-    (r"/nlopt\.h(pp)?$", "nlopt"),
-    (r"/(zlib|zconf)\.h$", "zlib"),
-    (r"/lzma(\.h$|/)", "xz"),
-    (r"/zstd(_errors)?\.h$", "zstd"),
-    (r"/(c\+\+|gcc|clang)/", "gcc"),
-]
-LIBRARIES = [
-    (r"^libmrrope\.so", ""),
-    (r"^lib(mrrope-)?ggml", "llama.cpp"),
-    (r"^libhwy\.so", "highway"),
-    (r"^libnlopt\.so", "nlopt"),
-    (r"^libz\.so", "zlib"),
-    (r"^liblzma\.so", "xz"),
-    (r"^libzstd\.so", "zstd"),
-    (r"^lib(ssl|crypto)\.so", "openssl"),
-    (r"^lib(stdc\+\+|gcc_s|gomp)\.so", "gcc"),
-    (r"^(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9_-]*)\.so", "glibc"),
-]
-# Where a part writes its version.
-VERSIONS = {
-    "nlohmann-json": r"#define NLOHMANN_JSON_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)",
-    "cpp-httplib": r'#define CPPHTTPLIB_VERSION "([^"]+)"',
-    "cli11": r'#define CLI11_VERSION "([^"]+)"',
-    "highway": r"#define HWY_(?:MAJOR|MINOR|PATCH) (\d+)",
-}
+PARTS = json.loads((ROOT / "tools/release/parts.json").read_text())  # what belongs to which part
 
 
 def output(*command):
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def part_of(path, table, otherwise=None):
-    for pattern, part in table:
+def part_of(path, kind, otherwise=None):
+    for pattern, part in PARTS[kind]:
         if re.search(pattern, path):
             return part
     if otherwise is None:
-        sys.exit(f"sbom.py: {path} belongs to no known part: add it to {__file__} and to NOTICE")
+        sys.exit(f"sbom.py: {path} belongs to no known part: add it to tools/release/parts.json and to NOTICE")
     return otherwise
 
 
@@ -127,7 +89,7 @@ def header_version(part, headers):
     found = {}
     for path in sorted(headers):
         if os.path.exists(path):
-            for value in re.findall(VERSIONS[part], pathlib.Path(path).read_text(errors="replace")):
+            for value in re.findall(PARTS["versions"][part], pathlib.Path(path).read_text(errors="replace")):
                 found.setdefault(os.path.dirname(path), []).append(value)
     # One folder's numbers: 3, 11 and 2 of one file are 3.11.2.
     versions = sorted({".".join(values[:3]) for values in found.values()})
@@ -145,24 +107,24 @@ def collect(build):
             entry["version"] = entry["version"] or version
 
     for archive in linked_archives(build):
-        add(part_of(archive, ARCHIVES), "static")
+        add(part_of(archive, "archives"), "static")
     by_part = {}
     llama = re.search(r"MRROPE_LLAMA_SOURCE:PATH=(.*)", pathlib.Path(build, "CMakeCache.txt").read_text())
     for header in included_headers(build):
         if header.startswith(str(ROOT)) or header.startswith(os.path.realpath(build)):
             continue
         inside = header.startswith(llama.group(1))
-        part = part_of(header, HEADERS, "llama.cpp" if inside else "glibc")
+        part = part_of(header, "headers", "llama.cpp" if inside else "glibc")
         by_part.setdefault(part, set()).add(header)
     for part, headers in by_part.items():
-        add(part, "header", header_version(part, headers) if part in VERSIONS else None)
+        add(part, "header", header_version(part, headers) if part in PARTS["versions"] else None)
     add("llama.cpp", "static",
         re.search(r"MRROPE_LLAMA_VERSION ([0-9.]+)", (ROOT / "cmake/llama.cmake").read_text()).group(1))
     files = [pathlib.Path(build, "bin/mrrope"), *pathlib.Path(build, "src").glob("libmrrope.so"),
              *sorted(pathlib.Path(build, "lib").glob("**/mrrope/*.so"))]
     for file in files:
         for name in needed_libraries(file):
-            part = part_of(name, LIBRARIES)
+            part = part_of(name, "libraries")
             path = library_path(file, name)
             add(part, "dynamic", debian_version(path) if path else None)
     return parts, files

@@ -203,12 +203,10 @@ void check_folder(const fs::path& folder) {
   fs::path there = folder;
   while (!there.empty() && !fs::exists(there, error)) there = there.parent_path();
   if (there.empty()) there = ".";
-  if (!fs::is_directory(there, error)) {
-    throw Error(ErrorKind::failed,
-                cat("cannot make the folder ", shown(folder.string()), ": ", shown(there.string()),
-                    " is not a folder"),
-                "give a folder that can be written to");
-  }
+  throw_if(!fs::is_directory(there, error), ErrorKind::failed,
+           cat("cannot make the folder ", shown(folder.string()), ": ", shown(there.string()),
+               " is not a folder"),
+           "give a folder that can be written to");
   OutputFile(fresh_name(there / "mrrope"), folder);  // removed at once
 }
 

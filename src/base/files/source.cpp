@@ -47,9 +47,8 @@ void check_readable(const std::filesystem::path& path) {
                 cat("cannot read ", shown(path.string()), ": ", std::strerror(errno)),
                 "check the path and its permissions");
   }
-  if (folder && std::filesystem::is_empty(path, error)) {
-    refuse(cat(shown(path.string()), " has no file"), "give a folder with files, or a file");
-  }
+  refuse_if(folder && std::filesystem::is_empty(path, error),
+            cat(shown(path.string()), " has no file"), "give a folder with files, or a file");
 }
 
 bool is_input(const std::filesystem::path& path) {
@@ -87,10 +86,8 @@ Source Source::open(const std::filesystem::path& path) {
   if (::fstat(file, &status) != 0) {
     throw Error(ErrorKind::failed, cat("cannot examine ", shown(name), ": ", std::strerror(errno)));
   }
-  if (!S_ISREG(status.st_mode)) {
-    throw Error(ErrorKind::failed, cat(shown(name), " is not a regular file"),
-                "give the name of a file; what a command prints must be in one first");
-  }
+  throw_if(!S_ISREG(status.st_mode), ErrorKind::failed, cat(shown(name), " is not a regular file"),
+           "give the name of a file; what a command prints must be in one first");
   source.size_ = std::uint64_t(status.st_size);
   const std::lock_guard lock(g_inputs_mutex);
   g_inputs.insert(id_of(status));
@@ -221,9 +218,7 @@ void check_plain_name(std::string_view file, std::string_view name) {
   const bool plain = !name.empty() && name != "." && name != ".." && name.size() <= 255 &&
                      name.find_first_of("/\\:") == std::string_view::npos &&
                      name.find('\0') == std::string_view::npos;
-  if (!plain) {
-    corrupt(std::string(file), cat(shown(name), " is not a plain file name"), kOwnFolder);
-  }
+  corrupt_if(!plain, std::string(file), cat(shown(name), " is not a plain file name"), kOwnFolder);
 }
 
 std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::string_view name,
@@ -235,11 +230,9 @@ std::filesystem::path plain_file_in(const std::filesystem::path& folder, std::st
   if (error) return path;  // does not exist: opening it will say so
   const auto home = std::filesystem::canonical(folder.empty() ? "." : folder, error);
   const auto second = also.empty() ? also : std::filesystem::canonical(also, error);
-  if (!is_within(target, home) && !is_within(target, second)) {
-    throw Error(ErrorKind::corrupt,
-                cat(shown(path.string()), " leads out of its folder, to ", shown(target.string())),
-                kOwnFolder);
-  }
+  throw_if(!is_within(target, home) && !is_within(target, second), ErrorKind::corrupt,
+           cat(shown(path.string()), " leads out of its folder, to ", shown(target.string())),
+           kOwnFolder);
   return path;
 }
 

@@ -41,7 +41,7 @@ void check_served(const EvalFlags& flags) {
   const ExtensionFlags& extension = flags.extension;
   refuse_if(
       !extension.methods.empty() || !extension.plan_files.empty() || extension.scale ||
-          (!extension.profile.empty() && extension.profile != "none"),
+          (!extension.profile.empty() && !is_no_profile(extension.profile)),
       "the server of an endpoint sets the scaling of its model",
       "remove --method, --plan, --profile and --scale; mrrope export writes a plan into files that "
       "servers run");
@@ -127,7 +127,7 @@ void add_eval_subject(CLI::App& task, EvalFlags& flags) {
   add_subject(task, flags.subject);
   add_extension(task, flags.extension, "none, yarn, pro, auto (far:pi beyond the window)",
                 "the longest of --lengths");
-  add_profile(task, flags.extension);
+  add(task, "--profile", flags.extension.profile);
   add(task, "--lengths", flags.lengths);
 }
 

@@ -227,13 +227,11 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
   add(verb, "--plan", flags.plan_files);
 }
 
-void add_profile(CLI::App& verb, ExtensionFlags& flags) { add(verb, "--profile", flags.profile); }
-
 void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens, bool grows) {
   std::vector<MethodSpec> methods;
   if (!flags.methods.empty()) methods = method_specs(flags);
   const bool wanted = std::any_of(methods.begin(), methods.end(), is_unnamed);
-  const bool ignored = flags.profile == "none";
+  const bool ignored = is_no_profile(flags.profile);
   refuse_if(!wanted && !flags.profile.empty() && !ignored,
             cat("--profile ", flags.profile, " does nothing: no method is auto"),
             "leave out --profile, or --method and --plan");

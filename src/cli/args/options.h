@@ -38,12 +38,14 @@ struct Verb {
   CLI::App& app;
   Flags& flags;
 };
+// Below another one, with what args/help.json says of it.
+CLI::App& add_named(CLI::App& above, const char* name);
 template <typename Flags, typename Run>
-Verb<Flags> add_verb(CLI::App& above, const char* name, const char* about, Run run) {
+Verb<Flags> add_verb(CLI::App& above, const char* name, Run run) {
   const auto flags = std::make_shared<Flags>();
-  CLI::App* verb = above.add_subcommand(name, about);
-  verb->callback([flags, run] { run(*flags); });
-  return {*verb, *flags};
+  CLI::App& verb = add_named(above, name);
+  verb.callback([flags, run] { run(*flags); });
+  return {verb, *flags};
 }
 
 // Gives a flag its words in args/help.json, and what those say about its values.
@@ -53,21 +55,6 @@ template <typename T>
 CLI::Option* add(CLI::App& verb, const char* name, T& value) {
   if constexpr (std::is_same_v<T, bool>) return with_words(verb, verb.add_flag(name, value));
   return with_words(verb, verb.add_option(name, value));
-}
-
-// The same with words that are given here: the name of its value, and its default in the help. Of
-// several values each is a flag of its own, or, where the name ends in ",...", they are one list.
-template <typename T>
-CLI::Option* add_value(CLI::App& verb, const char* name, T& value, const std::string& type,
-                       const std::string& help) {
-  CLI::Option* option = verb.add_option(name, value, help)->type_name(type);
-  if (option->get_items_expected_max() == 1) return option;
-  return type.ends_with(",...") ? option->delimiter(',') : option->take_all();
-}
-template <typename T>
-CLI::Option* add_default(CLI::App& verb, const char* name, T& value, const char* type,
-                         const std::string& help) {
-  return add_value(verb, name, value, type, help)->capture_default_str();
 }
 
 // The model, or a geometry without one.
@@ -108,8 +95,8 @@ void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& wit
 inline constexpr const char* kWithoutMethod =
     "auto: none inside the window, far:pi beyond (Phi-3 and Phi-4: elastic:vendor)";
 
-// For verbs that use profiles.
-void add_profile(CLI::App& verb, ExtensionFlags& flags);
+// --profile none: the profile that is kept is not wanted.
+inline bool is_no_profile(const std::string& name) { return name == "none"; }
 // Where auto is among the methods, for this many tokens: what tune found for this model, with a
 // note. grows: whether a context that grows is wanted, or a static plan.
 void take_profile(ExtensionFlags& flags, const Model& model, std::int64_t tokens, bool grows);

@@ -56,14 +56,11 @@ struct ChatState {
   // Of files alone: a pipe or a device could keep the chat waiting forever.
   void attach(const std::string& path) {
     std::error_code ignored;
-    if (std::filesystem::is_other(path, ignored)) {
-      refuse(path + " is a pipe or a device, not a file", "save its text to a file first");
-    }
+    refuse_if(std::filesystem::is_other(path, ignored), path + " is a pipe or a device, not a file",
+              "save its text to a file first");
     const std::string text = read_text(std::filesystem::absolute(path, ignored));
-    if (valid_utf8(text) != text) {
-      refuse(path + " is not a text in UTF-8",
-             "convert it first: pdftotext for a PDF, iconv for a text in another encoding");
-    }
+    refuse_if(valid_utf8(text) != text, path + " is not a text in UTF-8",
+              "convert it first: pdftotext for a PDF, iconv for a text in another encoding");
     const Conversation& c = chat.conversation;
     const auto tokens = std::int64_t(c.model().tokenize(text, false, false).size());
     check_room(tokens, chat.options.max_tokens, c.ladder().longest(), ErrorKind::usage);
@@ -144,11 +141,9 @@ std::string read_text(const std::string& path) {
   const int code = errno;
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
-  if (!in || folder) {
-    throw Error(ErrorKind::failed,
-                cat("cannot read ", path, ": ", folder ? "it is a folder" : std::strerror(code)),
-                "give another file");
-  }
+  throw_if(!in || folder, ErrorKind::failed,
+           cat("cannot read ", path, ": ", folder ? "it is a folder" : std::strerror(code)),
+           "give another file");
   return read_all(in, path);
 }
 

@@ -193,8 +193,7 @@ void run_demo(const DemoFlags& flags) {
 }  // namespace
 
 void add_demo(CLI::App& app) {
-  const auto [verb, flags] = add_verb<DemoFlags>(
-      app, "demo", "Run the bundled model beyond its trained context", run_demo);
+  const auto [verb, flags] = add_verb<DemoFlags>(app, "demo", run_demo);
   add(verb, "--full", flags.full);
   add(verb, "-o,--out", flags.out);
   add(verb, "-t,--threads", flags.threads);

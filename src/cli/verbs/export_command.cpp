@@ -423,14 +423,12 @@ void run_export(ExportFlags flags) {
 }  // namespace
 
 void add_export(CLI::App& app) {
-  const auto [verb, flags] = add_verb<ExportFlags>(
-      app, "export", "Write a plan into files for another engine, and verify the result",
-      run_export);
+  const auto [verb, flags] = add_verb<ExportFlags>(app, "export", run_export);
   flags.verb = &verb;
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, "pro, or ntk where pro cannot extend the model",
                 "--scale says how far");
-  add_profile(verb, flags.extension);
+  add(verb, "--profile", flags.extension.profile);
   add(verb, "--to", flags.targets)->default_str("gguf");
   add(verb, "-o,--out", flags.out);
   add(verb, "--force", flags.force);

@@ -83,11 +83,10 @@ void run_chat(Conversation& conversation, const SessionFile& session, engine::Se
               const std::optional<engine::ReadingSpeed>& speed) {
   std::vector<ChatMessage> messages = std::move(begun.messages);
   if (!flags.system.empty() && messages.empty()) messages.push_back({"system", flags.system});
-  if (!flags.system.empty() &&
-      (messages.front().role != "system" || messages.front().content != flags.system)) {
-    refuse(cat("the chat in ", session.path, " began with another system message, or none"),
-           "leave out --system, or give another --session");
-  }
+  refuse_if(!flags.system.empty() &&
+                (messages.front().role != "system" || messages.front().content != flags.system),
+            cat("the chat in ", session.path, " began with another system message, or none"),
+            "leave out --system, or give another --session");
   const bool terminal = isatty(STDIN_FILENO) != 0;
   if (terminal) {
     std::cerr << introduction(conversation.ladder(), speed)
@@ -145,9 +144,8 @@ void run_generate(GenerateFlags flags) {
   }
   LadderChoice choice = choose_ladder(flags.extension, facts, "generate");
   const std::string prompt = (flags.file.empty() ? "" : read_text(flags.file)) + flags.prompt;
-  if (prompt.empty() && !flags.chat && !flags.dry_run) {
-    refuse("no prompt given", "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
-  }
+  refuse_if(prompt.empty() && !flags.chat && !flags.dry_run, "no prompt given",
+            "give -p TEXT, -f FILE (or -f - for standard input), or --chat");
 
   engine::LocalOptions engine = flags.engine;
   engine.context = choice.ctx;
@@ -171,11 +169,10 @@ void run_generate(GenerateFlags flags) {
   SessionFile session{flags.session, owner};
   engine::Session begun = session.begin(*model);
   session.salt = begun.salt;
-  if (!flags.chat && !begun.messages.empty()) {
-    refuse(
-        cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
-        "give --chat to go on with it, or another --session");
-  }
+  refuse_if(
+      !flags.chat && !begun.messages.empty(),
+      cat("--session ", flags.session, " holds a chat of ", begun.messages.size(), " messages"),
+      "give --chat to go on with it, or another --session");
   const auto tell = [&](std::size_t index) {
     const Rung& rung = ladder.rungs()[index];
     if (!flags.verbose) return;
@@ -206,7 +203,7 @@ void run_generate(GenerateFlags flags) {
 void add_flags(CLI::App& verb, GenerateFlags& flags, const char* without_ctx) {
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, without_ctx);
-  add_profile(verb, flags.extension);
+  add(verb, "--profile", flags.extension.profile);
   add(verb, "-p,--prompt", flags.prompt);
   add(verb, "-f,--text", flags.file);
   add(verb, "--session", flags.session);
@@ -227,16 +224,14 @@ void add_flags(CLI::App& verb, GenerateFlags& flags, const char* without_ctx) {
 }  // namespace
 
 void add_generate(CLI::App& app) {
-  const auto [verb, flags] = add_verb<GenerateFlags>(
-      app, "generate", "Generate text with a model under a plan", run_generate);
+  const auto [verb, flags] = add_verb<GenerateFlags>(app, "generate", run_generate);
   add_flags(verb, flags, "the window, or --scale windows");
   auto* chat = add(verb, "--chat", flags.chat);
   add(verb, "--system", flags.system)->needs(chat);
 }
 
 void add_chat(CLI::App& app) {
-  const auto [verb, flags] =
-      add_verb<GenerateFlags>(app, "chat", "Chat with a model in the terminal", run_generate);
+  const auto [verb, flags] = add_verb<GenerateFlags>(app, "chat", run_generate);
   flags.chat = flags.room_to_chat = true;
   flags.generate.max_tokens = 1024;
   add_flags(verb, flags, "4 windows, or what memory allows");

@@ -198,8 +198,7 @@ void run_inspect(const InspectFlags& flags) {
 }  // namespace
 
 void add_inspect(CLI::App& app) {
-  const auto [verb, flags] = add_verb<InspectFlags>(
-      app, "inspect", "Show what a model is and what a longer context takes", run_inspect);
+  const auto [verb, flags] = add_verb<InspectFlags>(app, "inspect", run_inspect);
   add_subject(verb, flags.subject);
   add(verb, "-c,--ctx", flags.ctx);
   add(verb, "--time", flags.time);

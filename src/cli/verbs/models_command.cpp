@@ -2,7 +2,6 @@
 // mrrope models: what is in the caches of llama.cpp, Hugging Face and ollama, by name.
 #include <filesystem>
 #include <iostream>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/files/source.h"
@@ -92,11 +91,8 @@ void run_models(bool json) {
 }  // namespace
 
 void add_models(CLI::App& app) {
-  auto json = std::make_shared<bool>(false);
-  CLI::App* verb = app.add_subcommand(
-      "models", "List the models that have a name on this machine, for use in place of a path");
-  add(*verb, "--json", *json);
-  verb->callback([json] { run_models(*json); });
+  const auto [verb, json] = add_verb<bool>(app, "models", run_models);
+  add(verb, "--json", json);
 }
 
 }  // namespace mrrope::cli

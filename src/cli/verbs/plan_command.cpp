@@ -222,8 +222,7 @@ void run_plan(const PlanFlags& flags) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  const auto [verb, flags] = add_verb<PlanFlags>(
-      app, "plan", "Show or write the numbers of an extension, pair by pair", run_plan);
+  const auto [verb, flags] = add_verb<PlanFlags>(app, "plan", run_plan);
   add_subject(verb, flags.subject, Takes::model_or_geometry);
   add_extension(verb, flags.extension, "only plans of --plan", "--scale says how far");
   add_format(verb, flags.format);

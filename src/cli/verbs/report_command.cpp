@@ -128,21 +128,19 @@ void write_report(const std::string& folder) {
 }
 
 void add_report(CLI::App& app) {
-  const auto [verb, flags] = add_verb<ReportFlags>(
-      app, "report", "Make one page from the folders of evaluations", run_report);
+  const auto [verb, flags] = add_verb<ReportFlags>(app, "report", run_report);
   add(verb, "folders", flags.folders)->required();
   add(verb, "-o,--out", flags.out);
-  add_value(verb, "--svg", flags.svg, "DIR", "")->group("");
+  add(verb, "--svg", flags.svg)->group("");
   add_format(verb, flags.format);
 }
 
 // The name that joining shards had before; not listed.
 void add_merge(CLI::App& app) {
-  const auto [verb, flags] =
-      add_verb<ReportFlags>(app, "merge", "Now a part of mrrope report", [](ReportFlags& given) {
-        note("mrrope merge is now mrrope report: type mrrope report DIR... -o WHOLE");
-        join_shards(given);
-      });
+  const auto [verb, flags] = add_verb<ReportFlags>(app, "merge", [](ReportFlags& given) {
+    note("mrrope merge is now mrrope report: type mrrope report DIR... -o WHOLE");
+    join_shards(given);
+  });
   verb.group("");
   add(verb, "folders", flags.folders)->required();
   add(verb, "-o,--out", flags.out)->required();

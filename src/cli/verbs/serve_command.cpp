@@ -169,12 +169,11 @@ void run_serve(ServeFlags flags) {
 }  // namespace
 
 void add_serve(CLI::App& app) {
-  const auto [verb, flags] = add_verb<ServeFlags>(
-      app, "serve", "Serve a chat page, and the APIs of OpenAI, Anthropic and ollama", run_serve);
+  const auto [verb, flags] = add_verb<ServeFlags>(app, "serve", run_serve);
   flags.engine.unified = false;
   add_subject(verb, flags.subject);
   add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
-  add_profile(verb, flags.extension);
+  add(verb, "--profile", flags.extension.profile);
   add(verb, "--host", flags.server.host);
   add(verb, "--port", flags.server.port)->check(CLI::Range(0, 65535));
   add(verb, "--parallel", flags.parallel)->check(CLI::Range(1, 256));

@@ -260,18 +260,24 @@ void run_distance(const TheoryFlags& flags) {
   print_theory(flags, distance_figure(g, ladders, length));
 }
 
-void run_ladder(const TheoryFlags& flags) {
+// A figure of ladders, by default of these methods.
+using LadderFigure = theory::TheoryFigure(const Geometry&, const std::vector<theory::NamedLadder>&);
+void run_ladders(const TheoryFlags& flags, const char* methods, LadderFigure& figure) {
   const Geometry g = theory_geometry(flags);
   std::int64_t length = 0;
-  const auto ladders = theory_ladders(flags, g, "pro,elastic:pro,far:pi", length);
-  print_theory(flags, ladder_figure(g, ladders));
+  print_theory(flags, figure(g, theory_ladders(flags, g, methods, length)));
+}
+
+void run_ladder(const TheoryFlags& flags) {
+  run_ladders(flags, "pro,elastic:pro,far:pi", theory::ladder_figure);
 }
 
 void run_sharpness(const TheoryFlags& flags) {
-  const Geometry g = theory_geometry(flags);
-  std::int64_t length = 0;
-  const auto ladders = theory_ladders(flags, g, "far:pi,far:pi(sharpen=0.1)", length);
-  print_theory(flags, sharpness_figure(g, ladders));
+  run_ladders(flags, "far:pi,far:pi(sharpen=0.1)", theory::sharpness_figure);
+}
+
+void run_rounding(const TheoryFlags& flags) {
+  print_theory(flags, theory::rounding_figure(theory_geometry(flags)));
 }
 
 // "2..64": every whole number from the first to the last.
@@ -328,18 +334,18 @@ void run_bound(const TheoryFlags& flags) {
 void run_claims(const TheoryFlags& flags) { print_theory(flags, theory::claims_figure()); }
 
 // A figure with what it writes.
-Verb<TheoryFlags> add_figure(CLI::App& theory, const char* name, const char* about,
+Verb<TheoryFlags> add_figure(CLI::App& theory, const char* name,
                              void (*run)(const TheoryFlags& flags)) {
-  const auto [figure, flags] = add_verb<TheoryFlags>(theory, name, about, run);
+  const auto [figure, flags] = add_verb<TheoryFlags>(theory, name, run);
   add(figure, "-o,--out", flags.out);
   add_format(figure, flags.format);
   return {figure, flags};
 }
 
 // The same with a model and methods.
-Verb<TheoryFlags> add_plan_figure(CLI::App& theory, const char* name, const char* about,
+Verb<TheoryFlags> add_plan_figure(CLI::App& theory, const char* name,
                                   void (*run)(const TheoryFlags& flags)) {
-  const Verb<TheoryFlags> added = add_figure(theory, name, about, run);
+  const Verb<TheoryFlags> added = add_figure(theory, name, run);
   add_subject(added.app, added.flags.subject, Takes::model_or_geometry);
   add_extension(added.app, added.flags.extension, "those of the paper",
                 "--scale, or that of the paper");
@@ -347,43 +353,35 @@ Verb<TheoryFlags> add_plan_figure(CLI::App& theory, const char* name, const char
 }
 
 void add_digits(CLI::App& theory) {
-  const auto [verb, flags] =
-      add_plan_figure(theory, "digits", "Positions as digits of a mixed radix", run_digits);
+  const auto [verb, flags] = add_plan_figure(theory, "digits", run_digits);
   CLI::Option* positions = add(verb, "--positions", flags.positions);
   add(verb, "--digits", flags.digits)->excludes(positions);
 }
 
 void add_estimate(CLI::App& theory) {
-  const auto [verb, flags] = add_figure(
-      theory, "estimate", "The position that the angles suggest, for each base", run_estimate);
+  const auto [verb, flags] = add_figure(theory, "estimate", run_estimate);
   add_subject(verb, flags.subject, Takes::model_or_geometry);
   add(verb, "--bases", flags.bases);
   add(verb, "-c,--ctx,--length", flags.length);
 }
 
 void add_bound(CLI::App& theory) {
-  const auto [verb, flags] = add_plan_figure(
-      theory, "bound", "The sum of cosines, and where it turns negative", run_bound);
+  const auto [verb, flags] = add_plan_figure(theory, "bound", run_bound);
   add(verb, "--length", flags.length);
   verb.remove_option(verb.get_option("--scale"));
-  TheoryFlags& bound = flags;
-  verb.add_option_function<std::string>(
-          "--scale",
-          [&bound](const std::string& text) {
-            if (text.find("..") != std::string::npos) {
-              bound.scales = text;
-            } else {
-              bound.extension.scale = parse_list(text, "--scale").front();
-            }
-          },
-          "Extend the window by this factor; 2..64: where the sum turns negative at each of "
-          "these, and where the order of methods flips")
-      ->type_name("S");
+  CLI::Option* scale =
+      verb.add_option_function<std::string>("--scale", [&bound = flags](const std::string& text) {
+        if (text.find("..") != std::string::npos) {
+          bound.scales = text;
+        } else {
+          bound.extension.scale = parse_list(text, "--scale").front();
+        }
+      });
+  with_words(verb, scale);
 }
 
 void add_attention(CLI::App& theory) {
-  const auto [verb, flags] = add_plan_figure(
-      theory, "attention", "Attention scores against distance, from a real model", run_attention);
+  const auto [verb, flags] = add_plan_figure(theory, "attention", run_attention);
   add(verb, "--text", flags.text);
   add(verb, "--layers", flags.layers);
   add(verb, "--length", flags.length);
@@ -395,19 +393,19 @@ void add_attention(CLI::App& theory) {
 }  // namespace
 
 void add_theory(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("theory", "Figures of the paper, for your own model");
-  verb->require_subcommand(1);
-  add_digits(*verb);
-  add_estimate(*verb);
-  add_plan_figure(*verb, "factors", "Cumulative factor and lambda of every method", run_factors);
-  add_plan_figure(*verb, "distance", "The distance at which tokens are seen, by method",
-                  run_distance);
-  add_plan_figure(*verb, "ladder", "The scale in force at each length, by method", run_ladder);
-  add_plan_figure(*verb, "sharpness", "What queries are multiplied by at each length, by method",
-                  run_sharpness);
-  add_bound(*verb);
-  add_figure(*verb, "claims", "Claims of the paper, with our verdicts", run_claims);
-  add_attention(*verb);
+  CLI::App& verb = add_named(app, "theory");
+  verb.require_subcommand(1);
+  add_digits(verb);
+  add_estimate(verb);
+  add_plan_figure(verb, "factors", run_factors);
+  add_plan_figure(verb, "distance", run_distance);
+  add_plan_figure(verb, "ladder", run_ladder);
+  add_plan_figure(verb, "sharpness", run_sharpness);
+  const auto [rounding, flags] = add_figure(verb, "rounding", run_rounding);
+  add_subject(rounding, flags.subject, Takes::model_or_geometry);
+  add_bound(verb);
+  add_figure(verb, "claims", run_claims);
+  add_attention(verb);
 }
 
 }  // namespace mrrope::cli

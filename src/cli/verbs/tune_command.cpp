@@ -144,7 +144,7 @@ void run_tune(const TuneFlags& flags) {
   engine.timelines = 3;
   tune::Profile profile{model_digest(facts.files), facts.geometry.train_length, space.ctx};
   profile.method.growth = space.growth;
-  refuse_if(flags.profile == "none", "tune writes a profile: none is not the name of a file",
+  refuse_if(is_no_profile(flags.profile), "tune writes a profile: none is not the name of a file",
             "give --profile FILE, or leave it out");
   profile.file = flags.profile.empty() ? profile_place(facts, profile) : fs::path(flags.profile);
   refuse_if(profile.file.empty(), "there is no folder to keep a profile in: HOME is not set",
@@ -209,13 +209,11 @@ void run_tune(const TuneFlags& flags) {
   results["proof"] = to_json(proof);
   folder.finish(eval::results_text(results), {0, 0});
   std::cout << (flags.json ? eval::results_text(results) : to_text(proof));
-  if (!proof.better) {
-    throw Error(ErrorKind::goal_not_met,
-                cat("the plan found is not better than ", proof.recommended,
-                    " on held-out text: ", "nothing changes"),
-                cat("the plan found is in ", (home / "found.json").string(),
-                    "; more --documents or your own --text may help"));
-  }
+  throw_if(!proof.better, ErrorKind::goal_not_met,
+           cat("the plan found is not better than ", proof.recommended,
+               " on held-out text: ", "nothing changes"),
+           cat("the plan found is in ", (home / "found.json").string(),
+               "; more --documents or your own --text may help"));
   if (!flags.out.empty()) write_output(flags.out, to_json(found.ladder).dump(2) + "\n");
   profile.method = parse_method(found.notation);
   profile.measured = {{"search", to_json(on_search_texts(result, space, options.weight))},
@@ -230,51 +228,24 @@ void run_tune(const TuneFlags& flags) {
 }  // namespace
 
 void add_tune(CLI::App& app) {
-  const auto [verb, flags] = add_verb<TuneFlags>(
-      app, "tune", "Find a better plan for a model, and keep it for the other verbs", run_tune);
+  const auto [verb, flags] = add_verb<TuneFlags>(app, "tune", run_tune);
   add_subject(verb, flags.subject);
-  add_value(verb, "-c,--ctx", flags.ctx, "LENGTH", "Context length in tokens, e.g. 32768 or 128k");
-  add_value(verb, "--method", flags.method, "NAME",
-            "Search a family: power for a static plan, elastic:power for a context that grows, "
-            "far:power for one with a near part (default: compare a few likely plans that grow)");
-  add_value(verb, "--text", flags.text, "FILE",
-            "Texts: plain, .jsonl, also .gz .xz .zst, or folders");
-  add_default(verb, "--field", flags.documents.field, "NAME",
-              "Field of a .jsonl line that holds the text");
-  add_value(verb, "--budget", flags.budget, "PASSES",
-            "Maximum passes over the search set (default: what the likely plans need; with "
-            "--method 40)");
-  add_default(verb, "--prefer", flags.prefer, "WHAT",
-              "perplexity, balanced, retrieval, or the weight of the answers' log-probability");
-  add_value(verb, "--documents", flags.documents_used, "N,...",
-            "Texts for the search, at most half of all, and for the proof (0: all the others) "
-            "(default: 2,4; with --method 8,0)")
-      ->expected(1, 2)
-      ->check(CLI::Range(0, kMostCounted));
-  add_default(verb, "--questions", flags.search.questions, "N",
-              "Keys planted in every text, each asked for at its end")
-      ->check(CLI::Range(1, 100));
-  add_value(verb, "--form", flags.form, "FORM",
-            "planted, completion or chat (default: chat if the model has a template)")
-      ->check(CLI::IsMember({"planted", "completion", "chat"}));
-  add_value(verb, "--plan", flags.plan, "FILE", "Also start from this plan, of any model");
-  add_default(verb, "--seed", flags.search.seed, "N",
-              "Seed for the split, the needles and the start");
+  add(verb, "-c,--ctx", flags.ctx);
+  add(verb, "--method", flags.method);
+  add(verb, "--text", flags.text);
+  add(verb, "--field", flags.documents.field);
+  add(verb, "--budget", flags.budget);
+  add(verb, "--prefer", flags.prefer);
+  add(verb, "--documents", flags.documents_used)->expected(1, 2);
+  add(verb, "--questions", flags.search.questions)->check(CLI::Range(1, 100));
+  add(verb, "--form", flags.form);
+  add(verb, "--plan", flags.plan);
+  add(verb, "--seed", flags.search.seed);
   add_engine(verb, flags.engine);
-  add_value(verb, "--profile", flags.profile, "FILE",
-            "Write the profile here (default: kept for this model in the cache folder)");
-  add_value(verb, "-o,--out", flags.out, "FILE",
-            "Also write a plan file; the search goes to a folder of that name with .tune");
-  auto* json = verb.add_flag("--json", flags.json, "Print results as JSON");
-  verb.add_flag("--dry-run", flags.dry_run, "Print the estimated cost, and stop")->excludes(json);
-  verb.footer(
-      "Examples:\n"
-      "  mrrope tune model.gguf --ctx 128k\n"
-      "  mrrope tune model.gguf --ctx 128k --text docs/ --prefer retrieval\n"
-      "  mrrope tune model.gguf --ctx 32k --method power -o plan.json\n"
-      "A plan that beats auto on held-out text (a static one: every published plan) becomes the\n"
-      "profile of this model. Exit code 6: it does not, and nothing changes.\n"
-      "An interrupted search resumes when you run the same command again.");
+  add(verb, "--profile", flags.profile);
+  add(verb, "-o,--out", flags.out);
+  auto* json = add(verb, "--json", flags.json);
+  add(verb, "--dry-run", flags.dry_run)->excludes(json);
 }
 
 }  // namespace mrrope::cli

@@ -273,8 +273,8 @@ LlamaPtr<llama_model> load_vocabulary(const std::filesystem::path& file) {
 llama_context_params context_params(const LocalOptions& options, std::int64_t tokens) {
   llama_context_params params = llama_context_default_params();
   params.n_ctx = std::uint32_t(tokens);
-  params.n_batch = std::uint32_t(options.ubatch);
-  params.n_ubatch = params.n_batch;
+  params.n_ubatch = std::uint32_t(options.ubatch);
+  params.n_batch = std::uint32_t(std::max(options.ubatch, options.timelines));  // rows of logits
   params.n_threads = thread_count(options);
   params.n_threads_batch = params.n_threads;
   params.flash_attn_type = flash_attention(options.flash_attention);

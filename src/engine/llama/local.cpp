@@ -99,7 +99,8 @@ std::uint64_t available_on_accelerators(const LocalOptions& options) {
 // for the layer around it; or the end is: the logits. Then the logits once more, for the host.
 // Checked against the real buffers in tests/integration/memory_test.cpp.
 std::uint64_t compute_bytes(const Model& model, const LocalOptions& options, bool flash) {
-  const auto tokens = double(options.ubatch);
+  const double tokens = std::min(double(std::max(options.ubatch, options.timelines)),
+                                 double(context_of(model, options)));
   const auto context = double(share_of(model, options));
   const double stream = 4 * tokens * model.embedding;
   const double logits = 4 * tokens * model.vocabulary;

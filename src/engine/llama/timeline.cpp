@@ -167,13 +167,10 @@ void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& comp
   const auto ubatch = std::size_t(model_.ubatch());
   const std::int64_t begin = length();
   const auto start = std::chrono::steady_clock::now();
-  std::size_t cut = 0;  // chunks also end here, on any rung
   for (std::size_t first = 0; first < tokens.size();) {
-    if (first == cut) cut = std::min(first + ubatch, tokens.size());
-    std::size_t count = cut - first;
     climb(length() + 1);
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
-    count = std::min(count, std::size_t(room));
+    const std::size_t count = std::min({ubatch, tokens.size() - first, std::size_t(room)});
     last_logits_.clear();
     const std::span<const Token> part = std::span(tokens).subspan(first, count);
     try {

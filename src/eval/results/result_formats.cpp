@@ -243,14 +243,12 @@ ordered_json to_json(const ResultTable& table) {
 
 ResultTable table_from_json(const ordered_json& results) {
   const auto list = results.find("results");
-  if (list == results.end() || !list->is_array()) {
-    damaged_run("results.json has no list of results", "run the evaluation again");
-  }
+  throw_if(list == results.end() || !list->is_array(), ErrorKind::corrupt,
+           "results.json has no list of results", "run the evaluation again");
   ResultTable table;
   for (const ordered_json& entry : *list) {
-    if (!entry.is_object()) {
-      damaged_run("a row of results.json is not an object", "run the evaluation again");
-    }
+    throw_if(!entry.is_object(), ErrorKind::corrupt, "a row of results.json is not an object",
+             "run the evaluation again");
     const auto text = [&](const char* key) {
       return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : "";
     };

@@ -108,12 +108,10 @@ bool is_of_run(const std::vector<ordered_json>& lines, const ordered_json& run) 
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error || !folder_exists(folder)) {
-    throw Error(ErrorKind::failed,
-                cat("cannot make the folder ", folder.string(),
-                    error ? ": " + error.message() : std::string(": a file has this name")),
-                "give --out a folder that can be written to");
-  }
+  throw_if(error || !folder_exists(folder), ErrorKind::failed,
+           cat("cannot make the folder ", folder.string(),
+               error ? ": " + error.message() : std::string(": a file has this name")),
+           "give --out a folder that can be written to");
   if (path_exists(folder / kRun)) return;
   for (const char* name : {kResults, "report.html"}) {
     if (!path_exists(folder / name)) continue;

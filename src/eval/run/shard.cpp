@@ -47,9 +47,8 @@ Part read_part(const fs::path& folder) {
   } catch (const nlohmann::json::exception& e) {
     damaged_run(cat("the shard of ", folder.string(), "/run.json: ", e.what()), kAgain);
   }
-  if (!possible(part.shard)) {
-    damaged_run(cat(folder.string(), " calls itself shard ", to_text(part.shard)), kAgain);
-  }
+  throw_if(!possible(part.shard), ErrorKind::corrupt,
+           cat(folder.string(), " calls itself shard ", to_text(part.shard)), kAgain);
   return part;
 }
 

@@ -447,10 +447,9 @@ std::string read_jsonl(const fs::path& path, const JsonLine& line) {
   };
   std::string digest = digest_of(path, [&](std::string_view bytes) {
     add_lines(pending, bytes, finish);
-    if (pending.size() > kMaxLineBytes) {
-      damaged_data(cat(file, ":", number + 1, " is longer than ", kMaxLineBytes, " bytes"),
-                   "one line holds one sample: check the file's line ends");
-    }
+    throw_if(pending.size() > kMaxLineBytes, ErrorKind::corrupt,
+             cat(file, ":", number + 1, " is longer than ", kMaxLineBytes, " bytes"),
+             "one line holds one sample: check the file's line ends");
   });
   if (!pending.empty()) finish();
   return digest;

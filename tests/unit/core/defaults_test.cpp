@@ -6,174 +6,133 @@
 namespace mrrope {
 namespace {
 
-const Geometry kGeometry{.rotary_dim = 64, .base = 1e5, .train_length = 8192};
+// "VERB GEOMETRY METHOD name=value ...": names are those of a geometry, ctx, scale, length, or
+// parameters, which are set as they are, without the ranges of the notation.
+struct Asked {
+  explicit Asked(const std::string& input) {
+    std::istringstream words(input);
+    std::string name, text;
+    words >> verb >> name >> text;
+    geometry = known(name);
+    method = parse_method(text);
+    while (words >> text) {
+      const std::size_t at = text.find('=');
+      set(text.substr(0, at), text.substr(at + 1));
+    }
+  }
 
-Ladder made(const char* method, std::int64_t ctx, std::optional<double> scale = std::nullopt) {
-  return make_ladder(kGeometry, parse_method(method), ctx, scale);
+  static Geometry known(const std::string& name) {
+    if (name == "mid") return {.rotary_dim = 64, .base = 1e5, .train_length = 8192};
+    if (name == "tiny") return {.rotary_dim = 128, .base = 1e4, .train_length = 1024};
+    if (name == "llama2") return {.rotary_dim = 128, .base = 1e4, .train_length = 4096};
+    Geometry two_lists{.rotary_dim = 8,  // as Phi-3 has: the second up to 32 windows
+                       .base = 1e4,
+                       .train_length = 4096,
+                       .trained_factor = {1, 1, 1.5, 2},
+                       .trained_attention_scale = 1.19,
+                       .long_factor = {1, 2, 6, 16},
+                       .long_length = 131072};
+    return name == "phi" ? two_lists : Geometry{.rotary_dim = 8, .base = 1e4, .train_length = 4096};
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    std::vector<double> list;
+    std::istringstream parts(value);
+    for (std::string part; std::getline(parts, part, ',');) list.push_back(std::stod(part));
+    const double number = list.empty() ? 0 : list[0];
+    if (name == "rotary_dim") geometry.rotary_dim = int(number);
+    if (name == "base") geometry.base = number;
+    if (name == "train_length") geometry.train_length = std::int64_t(number);
+    if (name == "trained_factor") geometry.trained_factor = list;
+    if (name == "trained_attention_scale") geometry.trained_attention_scale = number;
+    if (name == "long_factor") geometry.long_factor = list;
+    if (name == "long_length") geometry.long_length = std::int64_t(number);
+    if (name == "ctx") ctx = std::int64_t(number);
+    if (name == "length") length = std::int64_t(number);
+    if (name == "scale") scale = number;
+    for (const ParameterInfo& p : parameters()) {
+      if (p.name != name) continue;
+      if (p.list) {
+        method.parameters.*p.list = list;
+      } else if (p.value) {
+        method.parameters.*p.value = number;
+      }
+    }
+  }
+
+  std::string verb;
+  Geometry geometry;
+  MethodSpec method;
+  std::int64_t ctx = 0, length = 0;
+  std::optional<double> scale{};
+};
+
+std::string described(const Plan& plan) {
+  const auto [low, high] = plan.boundaries();
+  return cat(plan.extension().method, " at ", significant(plan.extension().scale, 8), ", pairs ",
+             low, " to ", high, ", factors ", significant(plan.factor().front(), 8), " ",
+             significant(plan.factor()[plan.factor().size() / 2], 8), " ",
+             significant(plan.factor().back(), 8), ", attention ",
+             significant(plan.attention_scale(), 8));
 }
 
-double scale_of(const char* method, std::int64_t ctx, std::optional<double> scale = std::nullopt) {
-  const Ladder ladder = made(method, ctx, scale);
-  EXPECT_EQ(ladder.growth(), Growth::none);
-  return ladder.rungs().front().plan.extension().scale;
+// What it is in all, then its first two rungs and its last.
+std::string described(const Ladder& ladder) {
+  std::string out =
+      cat(ladder.rungs().size(), " rungs to ", ladder.longest(), ", step ", ladder.rung_step(),
+          ", headroom ", ladder.headroom(), ", sharpen ", significant(ladder.sharpen(), 8));
+  if (ladder.near()) out += cat(", near ", ladder.near()->length, " by ", ladder.near()->step);
+  for (std::size_t i = 0; i < ladder.rungs().size(); ++i) {
+    if (i > 1 && i + 1 < ladder.rungs().size()) continue;
+    const Rung& rung = ladder.rungs()[i];
+    out += cat("\n  ", rung.length, ": ", described(rung.plan));
+    if (rung.border > 0) out += cat(", border ", rung.border, ", shift ", rung.shift);
+    if (rung.sharpness != 1) out += cat(", sharpness ", significant(rung.sharpness, 8));
+  }
+  return out;
 }
 
-TEST(MethodToLadder, AStaticPlanReachesTheContextAndItsHeadroom) {
-  EXPECT_EQ(scale_of("pro", 32768), 4);
-  EXPECT_EQ(scale_of("pro", 0, 4), 4);
-  EXPECT_EQ(scale_of("pro(headroom=1.25)", 32768), 5);
-  EXPECT_EQ(scale_of("pro(headroom=1.25)", 4096), 1);
-  EXPECT_EQ(scale_of("none", 32768), 1);
-  EXPECT_EQ(made("pro", 32768).longest(), 32768);
-  EXPECT_EQ(made("pro(headroom=1.25)", 0, 4).longest(), 32768) << "headroom is scale, not length";
-  EXPECT_EQ(made("none", 0).longest(), 8192);
+std::string answer(const std::string& input) {
+  const Asked a(input);
+  if (a.verb == "auto") {
+    return to_string(resolve_auto(a.geometry, a.method, a.ctx, a.scale));
+  }
+  if (a.verb == "static") return static_method(a.geometry, *a.scale);
+  if (a.verb == "plan") {
+    return described(make_plan(a.geometry, {.method = a.method.name,
+                                            .scale = a.scale.value_or(1),
+                                            .length = a.length,
+                                            .parameters = a.method.parameters}));
+  }
+  check_reach(a.method, a.ctx, a.scale);
+  const Ladder ladder = make_ladder(a.geometry, a.method, a.ctx, a.scale);
+  return a.verb == "rung" ? cat("rung ", ladder.rung_at(a.length)) : described(ladder);
 }
 
-TEST(MethodToLadder, AMethodThatFollowsTheLengthHasAScaleOfItsOwn) {
-  const Ladder ladder = made("dynamic-ntk", 32768, 2);
-  EXPECT_EQ(ladder.rungs().front().plan.extension().scale, 2);
-  EXPECT_EQ(ladder.rungs().front().plan.extension().length, 32768);
-  check_reach(parse_method("dynamic-ntk"), 32768, 2);
+TEST(MethodToLadder, IsMadeOrRefused) {
+  test::expect_transcript("ladders", [](const std::string& input) {
+    return test::or_error([&] { return answer(input); });
+  });
 }
 
-TEST(MethodToLadder, AContextThatGrowsIsALadder) {
-  const Ladder ladder = made("Elastic:Pro", 0, 4);
-  EXPECT_EQ(ladder.growth(), Growth::elastic);
-  EXPECT_EQ(ladder.longest(), 32768);
-  EXPECT_EQ(ladder.headroom(), 1);
-  const Ladder far = made("far:pi(near=1024)", 32768);
-  EXPECT_EQ(far.growth(), Growth::far);
-  EXPECT_EQ(far.near(), (NearPart{1024, 1024}));
-  EXPECT_EQ(far.headroom(), 1.25);
-  EXPECT_EQ(made("far:pi(near=L/8,near_step=1k)", 32768).near(), (NearPart{1024, 1024}));
+Ladder made(const char* method, std::int64_t ctx) {
+  return make_ladder(Asked::known("mid"), parse_method(method), ctx);
 }
 
-TEST(Auto, IsAFunctionOfGeometryAndLength) {
-  const auto method = [](const char* name, std::int64_t ctx,
-                         std::optional<double> scale = std::nullopt) {
-    return to_string(resolve_auto(kGeometry, parse_method(name), ctx, scale));
-  };
-  EXPECT_EQ(method("auto", 8192), "none");
-  EXPECT_EQ(method("Auto", 0, 1), "none");
-  EXPECT_EQ(method("auto", 8193), "far:pi");
-  EXPECT_EQ(method("auto(near=1k)", 8193), "far:pi(near=1024)");
-  EXPECT_EQ(method("pro", 8193), "pro");
-  EXPECT_EQ(made("auto", 4096).extension().method, "none");
-  const Ladder ladder = made("auto(headroom=1.5)", 32768);
-  EXPECT_EQ(ladder.longest(), 32768);
-  EXPECT_EQ(ladder.headroom(), 1.5);
-
+// The scale of the last rung, up to the rounding of its shift.
+TEST(Auto, ScalesWhatIsFarIntoWhatTheNearPartLeaves) {
   for (const std::int64_t ctx : {32769, 100000, 131072}) {
     const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = 32768};
     const Ladder one = make_ladder(geometry, parse_method("auto"), ctx);
-    EXPECT_EQ(one.longest(), ctx);
-    EXPECT_EQ(one.rungs()[0].plan.extension().scale, 1);
-    // The scale of the last rung, up to the rounding of its shift.
     const double room = (32768 - 2048) / 1.25;
     EXPECT_NEAR(one.rungs().back().plan.extension().scale, double(one.rungs().back().border) / room,
                 1e-3);
   }
 }
 
-// Phi-3: two lists, the second up to 32 windows.
-Geometry with_two_lists() {
-  return {.rotary_dim = 8,
-          .base = 1e4,
-          .train_length = 4096,
-          .trained_factor = {1, 1, 1.5, 2},
-          .trained_attention_scale = 1.19,
-          .long_factor = {1, 2, 6, 16},
-          .long_length = 131072};
-}
-
-TEST(Vendor, IsTheLongListBeyondTheWindow) {
-  const Geometry g = with_two_lists();
-  const Ladder ladder = make_ladder(g, parse_method("elastic:vendor"), 131072);
-  EXPECT_EQ(to_string(MethodSpec{ladder.extension().method, ladder.growth()}), "elastic:vendor");
-  ASSERT_EQ(ladder.rungs().size(), 2u);
-  EXPECT_EQ(ladder.rungs()[0].length, 4096);
-  EXPECT_EQ(ladder.rungs()[0].plan.factor(), std::vector<double>(4, 1));
-  EXPECT_EQ(ladder.rungs()[1].length, 131072);
-  EXPECT_EQ(ladder.rungs()[1].plan.factor(), (std::vector<double>{1, 2, 4, 8}));
-  EXPECT_EQ(ladder.rungs()[1].plan.attention_scale(), 1) << "the same on both sides";
-  // Static it is what llama.cpp does: one list, by the size of the context.
-  const auto fixed = [&](std::int64_t ctx) {
-    return make_ladder(g, parse_method("vendor"), ctx).rungs().front().plan.factor().back();
-  };
-  EXPECT_EQ(fixed(4096), 1);
-  EXPECT_EQ(fixed(4097), 8);
-  // Parameters of growing contexts apply.
-  const Ladder sharp =
-      make_ladder(g, parse_method("elastic:vendor(rung_step=2,sharpen=0.5)"), 131072);
-  EXPECT_EQ(sharp.rungs().size(), 6u);
-  EXPECT_GT(sharp.rungs()[5].sharpness, sharp.rungs()[1].sharpness);
-  EXPECT_TRUE(sharp.rungs()[1].plan.same_numbers(sharp.rungs()[5].plan));
-}
-
-TEST(Vendor, IsAutoAsFarAsTheListReaches) {
-  const Geometry g = with_two_lists();
-  const auto method = [&](const char* name, std::int64_t ctx,
-                          std::optional<double> scale = std::nullopt) {
-    return to_string(resolve_auto(g, parse_method(name), ctx, scale));
-  };
-  EXPECT_EQ(method("auto", 4096), "none");
-  EXPECT_EQ(method("auto", 4097), "elastic:vendor");
-  EXPECT_EQ(method("auto", 131072), "elastic:vendor");
-  EXPECT_EQ(method("auto", 0, 32), "elastic:vendor");
-  EXPECT_EQ(method("auto", 131073), "far:pi");
-  EXPECT_EQ(method("auto(near=256)", 131072), "far:pi(near=256)");
-  EXPECT_EQ(method("auto(headroom=1.5)", 131072), "far:pi(headroom=1.5)");
-  EXPECT_EQ(static_method(g, 32), "vendor");
-  EXPECT_NE(static_method(g, 33), "vendor");
-  EXPECT_NE(static_method(g, 1), "vendor");
-  EXPECT_EQ(make_ladder(g, parse_method("auto"), 131072).rungs().size(), 2u);
-}
-
-TEST(Vendor, RefusesModelsAndLengthsWithoutAList) {
-  for (const std::int64_t ctx : {4096, 32768}) {
-    for (const char* name : {"vendor", "elastic:vendor"}) {
-      const Error e = test::error_of([&] { make_ladder(kGeometry, parse_method(name), ctx); });
-      EXPECT_TRUE(contains(e.what(), "two lists of factors"));
-      EXPECT_TRUE(contains(e.hint(), "--method auto"));
-    }
-  }
-  Geometry g = with_two_lists();
-  for (const char* name : {"vendor", "elastic:vendor"}) {
-    EXPECT_ERROR(make_ladder(g, parse_method(name), 131073), usage, "131072 tokens", "131073");
-  }
-  EXPECT_ERROR(make_ladder(g, parse_method("elastic:vendor(headroom=1.25)"), 131072), usage,
-               "163840");
-  EXPECT_ERROR(make_ladder(g, parse_method("far:vendor"), 131072), usage, "far:vendor", "scale");
-  EXPECT_ERROR(make_ladder(g, parse_method("vendor(factors=[1])"), 131072), usage, "factors");
-  g.train_length = 131072;  // as a user may say
-  EXPECT_ERROR(make_ladder(g, parse_method("elastic:vendor"), 262144), usage, "window of 131072");
-}
-
 // One rule for every length: a text that grows never meets another plan than one that was long from
 // the start, and --ctx changes its last rung alone.
 TEST(Far, DefaultsAreOneRuleForEveryLength) {
-  const auto near = [](std::int64_t window, std::int64_t ctx) {
-    const Geometry geometry{.rotary_dim = 64, .base = 1e6, .train_length = window};
-    const Ladder ladder = make_ladder(geometry, parse_method("far:pro"), ctx);
-    EXPECT_EQ(ladder.headroom(), 1.25);
-    EXPECT_EQ(ladder.rung_step(), 1.42);
-    EXPECT_EQ(ladder.sharpen(), default_sharpen(window));
-    EXPECT_EQ(ladder.near()->length, ladder.near()->step);
-    return ladder.near()->length;
-  };
-  EXPECT_EQ(near(512, 1024), 128);
-  EXPECT_EQ(near(1024, 16384), 256);
-  EXPECT_EQ(near(8192, 32768), 1024);
-  EXPECT_EQ(near(8192, 131072), 1024);
-  EXPECT_EQ(near(32768, 131072), 1024);
-  EXPECT_EQ(near(131072, 1048576), 4096);
-  for (const auto& [window, sharpen] :
-       {std::pair(16, 0.05), {1024, 0.05}, {4096, 0.15}, {8192, 0.2}, {131072, 0.2}}) {
-    EXPECT_DOUBLE_EQ(default_sharpen(window), sharpen);
-  }
-  // The border moves by as much as is near, at most by a quarter of the window.
-  EXPECT_EQ(made("far:pi(near=64)", 32768).near()->step, 64);
-  EXPECT_EQ(made("far:pi(near=6000)", 32768).near()->step, 2048);
   const Ladder shorter = made("auto", 40000);
   const Ladder longer = made("auto", 131072);
   for (std::int64_t n = 1; n <= 33000; n += 97) {
@@ -204,37 +163,6 @@ TEST(Auto, IsTheMethodThatItNames) {
       EXPECT_EQ(digest(asked), digest(parse_method(name))) << name << " at " << ctx;
     }
   }
-}
-
-TEST(Far, TheBorderMovesByMoreWhereItWouldMoveTooOften) {
-  EXPECT_EQ(made("far:pi", 8192 * 1023).near()->step, 2047);
-  EXPECT_EQ(made("far:pi", 8192 * 1500).near()->step, 3001);
-  EXPECT_EQ(made("auto", 8192 * 1500).longest(), 8192 * 1500);
-}
-
-TEST(MethodToLadder, RefusesWhatAMethodDoesNotUse) {
-  const auto refused = [](const char* method, std::int64_t ctx, std::optional<double> scale,
-                          const std::string& word) {
-    test::expect_error(ErrorKind::usage, word, [&] {
-      check_reach(parse_method(method), ctx, scale);
-      made(method, ctx, scale);
-    });
-  };
-  refused("pro(rung_step=1.5)", 32768, {}, "pro does not use rung_step");
-  refused("elastic:pro(near=9)", 32768, {}, "elastic:pro does not use near");
-  refused("pro(near_step=9)", 32768, {}, "pro does not use near_step");
-  refused("elastic:pro", 0, 1e300, "1e+300");
-  refused("elastic:pro", 0, {}, "no context length");
-  refused("elastic:none", 32768, {}, "elastic:none is not possible");
-  refused("elastic:NONE", 512, {}, "same at every length");
-  refused("auto", 0, {}, "no context length");
-  refused("auto", 32768, 4, "both set how far auto");
-  refused("auto(low=5)", 4096, {}, "auto does not use low");
-  refused("pro", 0, {}, "no context length or scale given for pro");
-  refused("pro(headroom=0.5)", 32768, {}, "0.5");
-  refused("prp", 32768, {}, "prp");
-  refused("pro", 32768, 4, "ctx 32768 and scale 4");
-  refused("pro", -1, {}, "-1");
 }
 
 }  // namespace

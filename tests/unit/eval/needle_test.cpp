@@ -2,6 +2,8 @@
 #include "eval/tasks/needle/needle.h"
 
 #include "base/random.h"
+#include "base/text.h"
+#include "core/methods.h"
 #include "eval/score/answer_text.h"
 #include "support/reading_model.h"
 #include "support/result_rows.h"
@@ -57,6 +59,89 @@ ResultTable run_in_memory(TimelineModel& model, const std::vector<MethodUnderTes
   RunFolder folder;
   Progress progress;
   return run_needle(model, methods, documents, options, folder, progress);
+}
+
+// A run as a transcript has it, on 2,000 bytes of sentences or on "text": its table.
+std::string run_answer(const json& given) {
+  ScriptedOptions scripted = roomy();
+  const auto take = [&](const char* key, auto& value) {
+    if (given.contains(key)) value = given[key].get<std::decay_t<decltype(value)>>();
+  };
+  take("window", scripted.train_length);
+  take("asked", scripted.question);
+  take("says", scripted.answer);
+  if (given.contains("fail_at")) scripted.fail_at = given["fail_at"].get<std::int64_t>();
+  std::size_t sight = 1 << 20;
+  take("sight", sight);
+  ReadingModel reader(scripted, sight);
+  ScriptedModel writer(scripted);
+  TimelineModel& model =
+      given.contains("asked") || given.contains("fail_at") ? writer : (TimelineModel&)reader;
+  NeedleOptions options = planted(model, {500, 1000}, {0, 50});
+  take("lengths", options.lengths);
+  take("depths", options.depths);
+  take("samples", options.samples);
+  std::string form = "planted", text = sentences(2000, 1);
+  take("form", form);
+  take("text", text);
+  int tokens = 0;
+  take("tokens", tokens);
+  std::optional<NeedleTexts> texts;
+  if (given.contains("needle")) {
+    texts = NeedleTexts{given["needle"][0], given["needle"][1], given["needle"][2]};
+  }
+  options.form = make_form(model, form, texts, tokens);
+  std::vector<MethodUnderTest> methods;
+  for (const std::string& name : given.value("methods", std::vector<std::string>{"none"})) {
+    const MethodSpec spec = parse_method(name);
+    methods.push_back(spec.growth == Growth::none
+                          ? method(model, name.c_str(), name == "none" ? 1 : 4)
+                          : MethodUnderTest{name, make_ladder(model.facts().geometry, spec, 8192)});
+  }
+  RunFolder folder;
+  Progress progress;
+  const ResultTable r = run_needle(model, methods, {{"a#1", text}}, options, folder, progress);
+  ordered_json rows = to_json(r);
+  std::string out = cat("form ", options.form.name, ", answers of ", options.form.answer_tokens,
+                        " tokens, rows ", rows["results"].size(), " of ");
+  for (const auto& [key, value] : rows["results"][0].items()) out += key + " ";
+  out += cat("and ", rows["comparisons"].size(), " comparisons, of ",
+             rows["comparisons"].empty() ? "" : rows["comparisons"][0].value("metric", ""), "\n",
+             to_text(r, given.value("colour", false)));
+  if (!given.value("served", false)) return out;
+  ordered_json run = folder.run();
+  run["methods"][0]["scale"] = nullptr;  // behind an endpoint
+  return to_text(needle_results(run, folder.units()));
+}
+
+TEST(Needle, RunsAreMadeOrRefused) {
+  const ScriptedModel model({});
+  const auto tokens = [&](const std::string& text) { return model.tokenize(text, false, false); };
+  test::expect_functions(
+      "needles", {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
+                  {"ends",
+                   [&](auto& a) {
+                     return std::to_string(ends_sentence(model, tokens(a[0]), std::stoul(a[1])));
+                   }},
+                  {"snap",
+                   [&](auto& a) {
+                     const auto at =
+                         snap_back(model, tokens(a[0]), std::stol(a[1]), std::stol(a[2]));
+                     return at ? std::to_string(*at) : "nowhere";
+                   }},
+                  {"words", [](auto& a) { return std::to_string(has_words(a[0])); }},
+                  {"haystacks", [&](auto& a) {
+                     std::vector<Document> documents;
+                     for (std::size_t i = 2; i < a.size(); ++i) {
+                       documents.push_back({std::string(1, char('a' + i - 2)), a[i]});
+                     }
+                     std::string out;
+                     for (const Haystack& h :
+                          make_haystacks(model, documents, std::stol(a[0]), std::stoul(a[1]))) {
+                       out += h.id + ": " + model.detokenize(h.tokens) + "\n";
+                     }
+                     return out;
+                   }}});
 }
 
 TEST(Needle, SharingPrefixesKeepsThePrompts) {
@@ -159,48 +244,6 @@ TEST(Needle, IsInsertedAfterASentence) {
   EXPECT_EQ(model.prompts[4].find("\nQuestion"), model.prompts[4].find(".\n", last) + 2);
 }
 
-TEST(Needle, MidSentenceNeedlesAreCounted) {
-  ReadingModel model(roomy());
-  const NeedleOptions options = planted(model, {2000}, {0, 20, 50, 100});
-  const std::string text(3000, 'x');
-  const ResultTable r = run_in_memory(model, {method(model, "none")}, {{"a#1", text}}, options);
-  EXPECT_EQ(r.more["unsnapped"], 2u);
-  EXPECT_EQ(model.prompts[1].find("\nThe magic"), 401u);
-  EXPECT_TRUE(contains(to_text(r), "2 needles were inserted mid-sentence"));
-}
-
-TEST(Needle, FindsEndsOfSentences) {
-  const ScriptedModel model({});
-  const auto ends = [&](const std::string& text, std::size_t index) {
-    return ends_sentence(model, model.tokenize(text, false, false), index);
-  };
-  EXPECT_TRUE(ends("a. b", 1));
-  EXPECT_TRUE(ends("a.\nb", 1));
-  EXPECT_TRUE(ends("a! b", 1));
-  EXPECT_TRUE(ends("a.", 1));
-  EXPECT_FALSE(ends("a.b", 1));
-  EXPECT_FALSE(ends("3.14", 1));
-  EXPECT_FALSE(ends("a, b", 1));
-  EXPECT_FALSE(ends("a. b", 2));
-  EXPECT_EQ(snap_back(model, model.tokenize("ab. cd", false, false), 6, 3), 3);
-  EXPECT_EQ(snap_back(model, model.tokenize("ab. cd", false, false), 6, 2), std::nullopt);
-  EXPECT_EQ(snap_back(model, model.tokenize("abcdef", false, false), 5, 5), 0);
-}
-
-TEST(Needle, ShortTextsAreJoinedAndNeverRepeated) {
-  const ScriptedModel model({});
-  const std::vector<Document> documents = {
-      {"a", "aaaa"}, {"b", "bbbbbbbbbbbb"}, {"c", "cc"}, {"d", "dddd"}, {"e", "eeee"}};
-  const auto haystacks = make_haystacks(model, documents, 10, 5);
-  ASSERT_EQ(haystacks.size(), 2u);
-  EXPECT_EQ(haystacks[0].id, "a + b");
-  EXPECT_EQ(model.detokenize(haystacks[0].tokens), "aaaa\n\nbbbb");
-  EXPECT_EQ(model.detokenize(haystacks[1].tokens), "cc\n\ndddd\n\n");
-  EXPECT_EQ(make_haystacks(model, documents, 10, 1).size(), 1u);
-  EXPECT_ERROR(make_haystacks(model, documents, 50, 1), usage,
-               "the haystack has 34 tokens, fewer than the longest length, 50");
-}
-
 TEST(Needle, NeedlesDependOnSampleAndPlaceButNotOnMethod) {
   ReadingModel model(roomy());
   NeedleOptions options = planted(model, {1000}, {20, 80});
@@ -224,113 +267,6 @@ TEST(Needle, NeedlesDependOnSampleAndPlaceButNotOnMethod) {
   options.seed = 2;
   run_in_memory(other, {method(other, "none")}, documents, options);
   EXPECT_NE(other.prompts[0], model.prompts[0]);
-}
-
-TEST(Needle, CustomTextsAndChatTemplate) {
-  ScriptedOptions scripted = roomy();
-  scripted.question = "Where is the key?\nassistant: ";
-  scripted.answer = "Under a Blue stone, I think.";
-  ReadingModel reader(scripted);
-  ScriptedModel model(scripted);
-  NeedleOptions options = planted(model, {700, 900}, {0, 50});
-  const NeedleTexts own{"The key lies under the blue stone.", "Where is the key?",
-                        "under the blue stone"};
-  options.form = make_form(model, "", own, 0);
-  EXPECT_EQ(options.form.name, "chat");
-  EXPECT_EQ(options.form.answer_tokens, 50);
-  const std::vector<Document> documents = {{"a#1", sentences(2000, 1)}};
-  const ResultTable r = run_in_memory(model, {method(model, "none")}, documents, options);
-  EXPECT_EQ(row_at(r, 0, 0, "rouge1_recall").estimate.value, 0.75);
-  EXPECT_EQ(row_at(r, 0, 0, "contains").estimate.value, 0);
-  EXPECT_TRUE(contains(to_text(r), "Answer contained, in percent:"));
-  run_in_memory(reader, {method(reader, "none")}, documents, options);
-  EXPECT_EQ(reader.prompts[0].substr(0, 12), "^user: Read ");
-  EXPECT_TRUE(contains(reader.prompts[0], "\nThe key lies under the blue stone.\n"));
-}
-
-// One sentence, a question and a clause of several words, scored by recall with and without stems.
-TEST(Needle, TheFormOfKamradt) {
-  ScriptedOptions scripted = roomy();
-  scripted.question = "Harrowmere?\nassistant: ";
-  scripted.answer = "You row across lakes and drink hot ciders.";
-  ScriptedModel model(scripted);
-  NeedleOptions options = planted(model, {700, 900}, {0, 50});
-  options.form = make_form(model, "kamradt", {}, 0);
-  EXPECT_EQ(options.form.name, "kamradt");
-  EXPECT_EQ(options.form.answer_tokens, 50);
-  EXPECT_TRUE(contains(options.form.needle, options.form.answer));
-  EXPECT_EQ(rouge_words(options.form.answer).size(), 12u);
-  const std::vector<Document> documents = {{"a#1", sentences(400, 1)}};
-  const ResultTable r =
-      run_in_memory(model, {method(model, "none"), method(model, "pro", 8)}, documents, options);
-  // row, across, and, drink, hot of twelve words; by stems also lake and cider.
-  EXPECT_DOUBLE_EQ(row_at(r, 0, 0, "rouge1_recall").estimate.value, 5.0 / 12);
-  EXPECT_DOUBLE_EQ(row_at(r, 0, 0, "rouge1_recall_stemmed").estimate.value, 7.0 / 12);
-  EXPECT_EQ(row_at(r, 0, 0, "contains").estimate.value, 0);
-  EXPECT_EQ(zero_baseline_note(r), "");
-  const ordered_json json = to_json(r);
-  EXPECT_EQ(json["comparisons"][0]["metric"], "rouge1_recall");
-  int stemmed = 0;
-  for (const ordered_json& row : json["results"]) {
-    stemmed += row["metric"] == "rouge1_recall_stemmed" ? 1 : 0;
-  }
-  EXPECT_EQ(stemmed, 2 * 2 * 3);  // methods, lengths, two depths and all
-  EXPECT_TRUE(contains(to_text(r), "recall by stems"));
-  // The user's own, under the same form.
-  const NeedleTexts own{"The key lies under the blue stone.", "Where is it?", "under the stone"};
-  EXPECT_EQ(make_form(model, "kamradt", own, 0).answer, "under the stone");
-  EXPECT_EQ(make_form(model, "kamradt", own, 0).name, "kamradt");
-}
-
-TEST(Needle, AnswersOfDigitsHaveNoStems) {
-  EXPECT_TRUE(has_words("under the stone"));
-  EXPECT_FALSE(has_words("{number}"));
-  EXPECT_FALSE(has_words("{word} 12"));
-  ScriptedModel model(roomy());
-  const ResultTable r = run_in_memory(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}},
-                                      planted(model, {700}, {50}));
-  for (const ordered_json& row : to_json(r)["results"].get<std::vector<ordered_json>>()) {
-    EXPECT_NE(row["metric"], "rouge1_recall_stemmed");
-  }
-}
-
-TEST(Needle, RefusesInvalidForms) {
-  const ScriptedModel model({});
-  EXPECT_ERROR(make_form(model, "haiku", {}, 0), usage, "no needle form 'haiku'");
-  for (const auto& [flag, texts] : {std::pair("--needle is missing", NeedleTexts{"", "b", "c"}),
-                                    {"--needle is missing", {" \n", "b", "c"}},
-                                    {"--question is missing", {"a", "", "c"}},
-                                    {"--answer is missing", {"a", "b", ""}}}) {
-    expect_error(ErrorKind::usage, flag,
-                 [&, &texts = texts] { make_form(model, "chat", texts, 0); });
-    expect_error(ErrorKind::usage, flag,
-                 [&, &texts = texts] { make_form(model, "kamradt", texts, 0); });
-  }
-  EXPECT_ERROR(make_form(model, "planted", NeedleTexts{"a", "b", "c"}, 0), usage, "its own needle");
-  EXPECT_ERROR(make_form(model, "chat", NeedleTexts{"a", "b", "?"}, 0), usage, "no letter");
-  EXPECT_EQ(make_form(model, "completion", {}, 0).answer_tokens, 16);
-  EXPECT_EQ(make_form(model, "completion", {}, 7).answer_tokens, 7);
-}
-
-TEST(Needle, RefusesInvalidOptions) {
-  ScriptedModel model(roomy());
-  const auto attempt = [&](auto change, const std::string& part,
-                           ErrorKind kind = ErrorKind::usage) {
-    NeedleOptions options = planted(model, {500, 1000}, {0, 50});
-    std::vector<MethodUnderTest> methods = {method(model, "none")};
-    change(options, methods);
-    expect_error(kind, part, [&] {
-      run_in_memory(model, methods, {{"a#1", sentences(2000, 1)}}, options);
-    });
-  };
-  attempt([](auto& o, auto&) { o.depths = {0, 101}; }, "depth 101");
-  attempt([](auto& o, auto&) { o.depths = {-1}; }, "depth -1");
-  attempt([](auto& o, auto&) { o.depths = {NAN}; }, "depth nan");
-  attempt([](auto& o, auto&) { o.depths.clear(); }, "no depth");
-  attempt([](auto& o, auto&) { o.lengths = {100}; }, "length 100 leaves no haystack");
-  attempt([](auto& o, auto&) { o.lengths = {9000}; }, "context of 8192");
-  attempt([](auto& o, auto&) { o.lengths = {4000}; }, "the haystack has 2");
-  attempt([](auto&, auto& m) { m.push_back(m[0]); }, "given twice");
 }
 
 // Keys are on the rung of one length, so nothing can be shared, and all tokens are counted.
@@ -372,83 +308,6 @@ TEST(Needle, ProgressCountsTheAnswers) {
   }
 }
 
-TEST(Needle, EngineFailureNamesTheUnit) {
-  ScriptedOptions scripted = roomy();
-  scripted.fail_at = 300;
-  ScriptedModel model(scripted);
-  EXPECT_ERROR(run_in_memory(model, {method(model, "none")}, {{"a#1", sentences(2000, 1)}},
-                             planted(model, {500})),
-               failed, "(method none, sample 1, haystack a#1)");
-}
-
-TEST(Needle, ResultsHaveAllKeysAndErrors) {
-  ReadingModel model(roomy(), 600);
-  NeedleOptions options = planted(model, {500, 1000}, {0, 50, 100});
-  options.samples = 4;
-  const ResultTable r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
-                                      {{"a#1", sentences(2000, 1)}}, options);
-  const ordered_json json = to_json(r);
-  EXPECT_EQ(json.at("results").size(), 2u * 2 * (3 + 3 * 3));
-  std::string keys;
-  for (const auto& [key, value] : json.at("results").at(3).items()) keys += key + " ";
-  EXPECT_EQ(keys, "task method plan scale length depth metric value stderr n ");
-  EXPECT_EQ(json.at("comparisons").size(), 4u);
-  EXPECT_EQ(json.at("ties").size(), 4u);
-  // 4 of 12 are out of sight at 1000: the sample's binomial error.
-  const Estimate all = row_at(r, 0, 1, "contains").estimate;
-  EXPECT_EQ(all.n, 12u);
-  EXPECT_NEAR(all.value, 8.0 / 12, 1e-12);
-  EXPECT_NEAR(all.error, std::sqrt(8.0 / 12 * 4 / 12 / 11), 1e-12);
-}
-
-TEST(NeedleText, HeatMap) {
-  ReadingModel model(roomy(), 600);
-  RunFolder folder;
-  Progress progress;
-  const ResultTable r = run_needle(model, {method(model, "pro", 4)}, {{"a#1", sentences(2000, 1)}},
-                                   planted(model, {512, 1024}, {0, 50, 100}), folder, progress);
-  const std::string text = to_text(r);
-  EXPECT_TRUE(contains(text,
-                       "pro, scale 4: ROUGE-1 recall in percent\n"
-                       "  depth  512   1k\n"
-                       "    0 %  100    0\n"
-                       "   50 %  100  100\n"
-                       "  100 %  100  100\n"));
-  EXPECT_TRUE(contains(text, "66.7 +-33.3"));
-  EXPECT_FALSE(contains(text, "\x1b"));
-  EXPECT_TRUE(contains(to_text(r, true), "\x1b[30;48;5;196m    0\x1b[0m"));
-  ordered_json run = folder.run();
-  run["methods"][0]["scale"] = nullptr;  // behind an endpoint
-  const std::string served = to_text(needle_results(run, folder.units()));
-  EXPECT_TRUE(contains(served, "pro: ROUGE-1 recall in percent\n"));
-}
-
-TEST(NeedleText, SaysWhereNothingCanBeLearned) {
-  const std::vector<Document> documents = {{"a#1", sentences(2000, 1)}};
-  ScriptedOptions wide = roomy();
-  wide.train_length = 600;
-  for (const std::size_t sight : {std::size_t(0), std::size_t(600)}) {
-    ReadingModel model(wide, sight);
-    const ResultTable r = run_in_memory(model, {method(model, "none"), method(model, "pro", 4)},
-                                        documents, planted(model, {512, 1024}, {50, 100}));
-    const bool blind = sight == 0;
-    EXPECT_EQ(to_text(r).find("Nothing can be learned beyond it") != std::string::npos, blind);
-    EXPECT_EQ(!zero_baseline_note(r).empty(), blind);
-  }
-  // A plan that grows is the untouched model inside its window.
-  ReadingModel blind(wide, 0);
-  const MethodUnderTest grows{
-      "elastic:pro", make_ladder(blind.facts().geometry, parse_method("elastic:pro"), 8192)};
-  EXPECT_NE(
-      zero_baseline_note(run_in_memory(blind, {grows}, documents, planted(blind, {512}, {50}))),
-      "");
-  // Without a length inside the window nothing is said.
-  ReadingModel model(roomy(), 0);
-  const ResultTable r =
-      run_in_memory(model, {method(model, "none")}, documents, planted(model, {512}, {50}));
-  EXPECT_EQ(zero_baseline_note(r), "");
-}
-
 class NeedleSurvival : public ::testing::Test {
  protected:
   std::string run(const std::filesystem::path& out, std::int64_t* computed = nullptr,
@@ -477,7 +336,7 @@ TEST_F(NeedleSurvival, EngineKilledAnywhereGivesTheSameBytes) {
     EXPECT_THROW(run(dir_ / "cut", nullptr, token), Error);
     std::int64_t again = 0;
     EXPECT_EQ(run(dir_ / "cut", &again), whole) << token;
-    EXPECT_LE(token + again, computed + 900) << "more than one prompt was read twice";
+    EXPECT_LE(token + again, computed + 900 + 20) << "more than one prompt and its answer";
   }
   EXPECT_EQ(run(dir_ / "whole", &computed), whole);
   EXPECT_EQ(computed, 0);

@@ -3,6 +3,7 @@
 
 #include "base/interrupt.h"
 #include "base/random.h"
+#include "base/text.h"
 #include "eval/results/result_table.h"
 #include "support/result_rows.h"
 #include "support/scripted.h"
@@ -64,6 +65,48 @@ double naive_loss(TimelineModel& model, const Ladder& under, const Document& doc
   return sum / count;
 }
 
+// A run as a transcript has it, on four documents: its table, and what failed.
+std::string run_answer(const json& given) {
+  ScriptedOptions scripted;
+  const auto at = [&](const char* key) -> std::optional<std::int64_t> {
+    if (!given.contains(key)) return {};
+    return given[key].get<std::int64_t>();
+  };
+  scripted.certain_at = at("certain_at");
+  scripted.certain_method = given.value("under", "");
+  scripted.fail_at = at("fail_at");
+  ScriptedModel model(scripted);
+  PerplexityOptions options = small_options();
+  options.lengths = given.value("lengths", options.lengths);
+  options.kl_positions = given.value("kl", options.kl_positions);
+  std::vector<MethodUnderTest> methods;
+  for (const std::string& name :
+       given.value("methods", std::vector<std::string>{"pro", "none", "elastic:pro"})) {
+    for (const MethodUnderTest& one : three_methods(model)) {
+      if (one.name == name) methods.push_back(one);
+    }
+  }
+  const ResultTable r = run_in_memory(model, methods, four_documents(), options);
+  std::size_t empty = 0;
+  const ordered_json rows = to_json(r)["results"];
+  for (const ordered_json& row : rows) empty += row.at("value").is_null() ? 1 : 0;
+  return cat(rows.size(), " rows, ", empty, " without a value\n", to_text(r));
+}
+
+TEST(Perplexity, RunsAreMadeOrRefused) {
+  test::expect_functions("perplexity",
+                         {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
+                          {"recorded", [](auto& a) {
+                             ordered_json run = {
+                                 {"task", "ppl"},
+                                 {"model", {{"train_length", 64}}},
+                                 {"methods", ordered_json::array()},
+                                 {"documents", ordered_json::array()},
+                                 {"settings", {{"lengths", {64}}, {"stride", std::stoi(a[0])}}}};
+                             return cat(perplexity_results(run, {}).rows.size(), " rows");
+                           }}});
+}
+
 TEST(Perplexity, OnePassEqualsOnePassPerLength) {
   for (const bool bos : {true, false}) {
     ScriptedModel model({.has_bos = bos});
@@ -108,57 +151,6 @@ TEST(Perplexity, ComputesOnlyTokensThatALengthNeeds) {
   EXPECT_EQ(model.computed(), 256 + 256 + 64);  // documents of 401, 301, 101 and 8 tokens
 }
 
-TEST(Perplexity, NamesTooShortDocumentsPerLength) {
-  ScriptedModel model({});
-  const ResultTable r =
-      run_in_memory(model, three_methods(model), four_documents(), small_options());
-  const ordered_json& too_short = r.more.at("too_short");
-  ASSERT_EQ(too_short.size(), 4u);
-  EXPECT_EQ(too_short[0], ordered_json({{"length", 32}, {"documents", {"d#4"}}}));
-  EXPECT_EQ(too_short[1].at("documents"), ordered_json({"d#4"}));
-  EXPECT_EQ(too_short[2].at("documents"), ordered_json({"c#3", "d#4"}));
-  EXPECT_EQ(too_short[3].at("documents"), ordered_json({"c#3", "d#4"}));
-  EXPECT_TRUE(contains(to_text(r), "Too short for 128: c#3, d#4"));
-}
-
-TEST(Perplexity, NoLongEnoughDocumentGivesNull) {
-  ScriptedModel model({});
-  PerplexityOptions options = small_options();
-  options.lengths = {64, 500};
-  const ResultTable r = run_in_memory(model, three_methods(model), four_documents(), options);
-  EXPECT_EQ(row_at(r, 0, 1, "perplexity").estimate.n, 0u);
-  const ordered_json json = to_json(r);
-  EXPECT_EQ(json.at("results").size(), 3u * 2 * 3 + 2);
-  for (const ordered_json& row : json.at("results")) {
-    EXPECT_EQ(row.at("value").is_null(), row.at("length") == 500) << row;
-  }
-  EXPECT_TRUE(contains(to_text(r), "No verdict: no document was measured to 500"));
-}
-
-// Inside its window a plan that grows is the untouched model, so that it can stand for it.
-TEST(Perplexity, AVerdictNeedsTheUntouchedModelOrAPlanThatGrows) {
-  ScriptedModel model({});
-  const std::vector<MethodUnderTest> all = three_methods(model);  // pro, none, elastic:pro
-  const auto verdict = [&](const std::vector<MethodUnderTest>& methods) {
-    return run_in_memory(model, methods, four_documents(), small_options()).verdicts[0];
-  };
-  const Verdict with_none = verdict({all[0], all[1]});
-  const Verdict with_growing = verdict({all[0], all[2]});
-  EXPECT_TRUE(with_none.judged);
-  EXPECT_TRUE(with_growing.judged);
-  EXPECT_EQ(with_growing.good_to, with_none.good_to);
-  EXPECT_EQ(with_growing.reason, with_none.reason);
-  EXPECT_FALSE(verdict({all[0]}).judged);
-}
-
-TEST(Perplexity, RefusesTextsThatReachNoLength) {
-  ScriptedModel model({});
-  PerplexityOptions options = small_options();
-  options.lengths = {500, 450};
-  EXPECT_ERROR(run_in_memory(model, three_methods(model), four_documents(), options), usage,
-               "the longest has 401 tokens, and 450 are needed");
-}
-
 TEST(Perplexity, DivergenceMatchesFullLogits) {
   ScriptedModel model({});
   const auto methods = three_methods(model);
@@ -194,64 +186,6 @@ TEST(Perplexity, DivergenceMatchesFullLogits) {
   EXPECT_EQ(r.verdicts[2].divergence.value, 0);  // elastic: untouched inside the window
   EXPECT_EQ(row_at(r, 2, 1, "perplexity").estimate.value,
             row_at(r, 1, 1, "perplexity").estimate.value);
-}
-
-TEST(Perplexity, RefusesARecordOfSlidingWindows) {
-  ordered_json run = {{"task", "ppl"},
-                      {"model", {{"train_length", 64}}},
-                      {"methods", ordered_json::array()},
-                      {"documents", ordered_json::array()},
-                      {"settings", {{"lengths", {64}}, {"stride", 0}}}};
-  EXPECT_TRUE(perplexity_results(run, {}).rows.empty());
-  run["settings"]["stride"] = 20;
-  EXPECT_ERROR(perplexity_results(run, {}), unsupported, "sliding windows");
-}
-
-TEST(Perplexity, ZeroProbabilityIsDataAndIsReported) {
-  ScriptedModel model({.certain_at = 70, .certain_method = "pro"});
-  std::vector<MethodUnderTest> methods = three_methods(model);
-  methods.pop_back();
-  const ResultTable r = run_in_memory(model, methods, four_documents(), small_options());
-  EXPECT_EQ(row_at(r, 0, 1, "perplexity").estimate.n, 3u);  // 64 tokens end before it
-  EXPECT_EQ(row_at(r, 0, 2, "perplexity").estimate.n, 0u);
-  EXPECT_EQ(row_at(r, 1, 2, "perplexity").estimate.n, 2u);
-  const ordered_json& failures = r.more.at("failures");
-  ASSERT_EQ(failures.size(), 2u);
-  EXPECT_EQ(failures[0], "pro, a#1: the log-probability of token 71 is not a finite number");
-  EXPECT_TRUE(std::isfinite(r.verdicts[0].divergence.value));
-}
-
-TEST(Perplexity, ZeroProbabilityInTheUntouchedModelGivesNoDivergence) {
-  ScriptedModel model({.certain_at = 40, .certain_method = "none"});
-  std::vector<MethodUnderTest> methods = three_methods(model);
-  methods.pop_back();
-  const ResultTable r = run_in_memory(model, methods, four_documents(), small_options());
-  EXPECT_EQ(r.verdicts[0].divergence.n, 0u);
-  EXPECT_EQ(row_at(r, 0, 3, "perplexity").estimate.n, 2u);
-}
-
-TEST(Perplexity, EngineFailureNamesTheUnit) {
-  ScriptedModel model({.fail_at = 300});
-  expect_error(ErrorKind::failed, "(method none, document b#2)", [&] {
-    PerplexityOptions options = small_options();
-    options.kl_positions = 0;
-    run_in_memory(model, {{"none", ladder(model, "none", 1)}}, four_documents(), options);
-  });
-}
-
-TEST(Perplexity, RefusesInvalidOptions) {
-  ScriptedModel model({});
-  const auto attempt = [&](auto change, const std::string& part) {
-    PerplexityOptions options = small_options();
-    std::vector<MethodUnderTest> methods = three_methods(model);
-    change(options, methods);
-    EXPECT_ERROR(run_in_memory(model, methods, four_documents(), options), usage, part);
-  };
-  attempt([](auto&, auto& m) { m.clear(); }, "no method");
-  attempt([](auto& o, auto&) { o.lengths.clear(); }, "no length");
-  attempt([](auto& o, auto&) { o.lengths = {5000}; }, "context of 4096");
-  attempt([](auto& o, auto&) { o.lengths = {600}; }, "last rung of pro");
-  attempt([](auto&, auto& m) { m[1].name = "pro"; }, "given twice");
 }
 
 TEST(Perplexity, ResultsFileHasAllKeys) {
@@ -382,18 +316,6 @@ TEST_F(Survival, DifferentSettingsAreADifferentRun) {
   EXPECT_ERROR(
       run_perplexity(model, three_methods(model), four_documents(), options, folder, progress),
       usage, "settings/batch is 50 there and 51 now");
-}
-
-TEST(PerplexityText, Table) {
-  ScriptedModel model({});
-  const std::string text =
-      to_text(run_in_memory(model, three_methods(model), four_documents(), small_options()));
-  EXPECT_EQ(text.substr(0, text.find('\n')),
-            "Perplexity of the first N tokens, 4 documents (window 64):");
-  for (const char* part : {"method ", "elastic:pro", "+-", "Bands", "pro against none",
-                           "Verdict:", "costs +", "KL "}) {
-    EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
-  }
 }
 
 }  // namespace

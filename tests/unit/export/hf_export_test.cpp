@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
+#include "base/text.h"
+#include "core/methods.h"
 #include "export/export.h"
 #include "support/test.h"
 
@@ -27,8 +29,8 @@ struct Folder {
     folder.write("in/sub/file", "x");
     model = read_model(folder / "in");
   }
-  Plan plan(const std::string& method, double scale = 4) const {
-    return make_plan(model.geometry, {.method = method, .scale = scale});
+  Plan plan(const std::string& method, double scale = 4, const Parameters& parameters = {}) const {
+    return make_plan(model.geometry, {.method = method, .scale = scale, .parameters = parameters});
   }
   HfOptions options(std::int64_t length = 4096) const {
     return {.out = folder / "out", .length = length};
@@ -41,211 +43,92 @@ struct Folder {
   Model model;
 };
 
-TEST(HfExport, WritesTheKeysOfEveryReader) {
-  const Folder f(llama_config());
-  const Plan plan = f.plan("pro");
-  const ordered_json config = f.exported(plan, f.options());
-  const ordered_json& rope = config["rope_parameters"];
-  EXPECT_EQ(rope["rope_type"], "longrope");
-  EXPECT_EQ(rope["rope_theta"], 10000.0);
-  EXPECT_EQ(rope["short_factor"], rope["long_factor"]);
-  EXPECT_EQ(rope["long_factor"].get<std::vector<double>>(), plan.factor());
-  for (const char* key : {"attention_factor", "short_mscale", "long_mscale"}) {
-    EXPECT_EQ(rope[key], plan.attention_scale()) << key;
+// A number or a list of them, shortly.
+ordered_json shortly(const ordered_json& value) {
+  if (value.is_number_float()) return std::stod(significant(value.get<double>(), 9));
+  if (!value.is_structured()) return value;
+  if (value.is_array() && value.size() > 4 && value[0].is_number()) {
+    std::string text = cat(value.size(), " numbers:");
+    for (const std::size_t i : {std::size_t(0), value.size() / 2, value.size() - 1}) {
+      text += " " + significant(value[i].get<double>(), 9);
+    }
+    return text;
   }
-  EXPECT_EQ(rope["original_max_position_embeddings"], 1024);
-  EXPECT_EQ(rope["factor"], 4.0);
-  EXPECT_EQ(config["max_position_embeddings"], 4096);
-  EXPECT_FALSE(config.contains("original_max_position_embeddings"));
-  EXPECT_FALSE(config.contains("rope_scaling"));
-  EXPECT_EQ(config["torch_dtype"], "float16");
-  const auto tokenizer = ordered_json::parse(read_file(f.folder / "out" / "tokenizer_config.json"));
-  EXPECT_EQ(tokenizer["model_max_length"], 4096);
-  EXPECT_EQ(tokenizer["bos_token"], "<s>");
-  EXPECT_TRUE(fs::is_symlink(f.folder / "out" / "tokenizer.json"));
-  EXPECT_FALSE(fs::exists(f.folder / "out" / ".hidden"));
-  EXPECT_FALSE(fs::exists(f.folder / "out" / "sub"));
-  // Our own reader finds the plan in it.
-  const Model back = read_model(f.folder / "out");
-  EXPECT_EQ(trained_theta(back.geometry), plan.theta());
-  EXPECT_EQ(back.geometry.train_length, 4096);
-  EXPECT_EQ(back.geometry.trained_attention_scale, plan.attention_scale());
+  ordered_json out = value;
+  for (auto& element : out) element = shortly(element);
+  return out;
 }
 
-TEST(HfExport, WritesTheOlderDialect) {
-  const Folder f(llama_config());
-  HfOptions options = f.options();
-  options.dialect = Dialect::v4;
-  options.copy = true;
-  const ordered_json config = f.exported(f.plan("uni"), options);
-  EXPECT_FALSE(config.contains("rope_parameters"));
-  EXPECT_EQ(config["rope_theta"], 10000.0);
-  EXPECT_FALSE(config["rope_scaling"].contains("rope_theta"));
-  EXPECT_EQ(config["rope_scaling"]["rope_type"], "longrope");
-  EXPECT_FALSE(fs::is_symlink(f.folder / "out" / "tokenizer.json"));
-  EXPECT_EQ(trained_theta(read_model(f.folder / "out").geometry), f.plan("uni").theta());
-}
-
-// The plugin of the wheel reads these keys (python/mrrope/_vllm.py), and so do we.
-TEST(HfExport, WritesForThePlugin) {
-  const Folder f(llama_config());
-  HfOptions options = f.options();
-  options.dialect = Dialect::mrrope;
-  const Plan plan = f.plan("pro");
-  const ordered_json rope = f.exported(plan, options)["rope_parameters"];
-  EXPECT_EQ(rope["rope_type"], "mrrope");
-  EXPECT_EQ(rope["rope_theta"], 10000.0);
-  EXPECT_EQ(rope["factors"].get<std::vector<double>>(), plan.factor());
-  EXPECT_EQ(rope["attention_factor"], plan.attention_scale());
-  EXPECT_FALSE(rope.contains("factor")) << "vLLM would multiply the length by it";
-  const Model back = read_model(f.folder / "out");
-  EXPECT_EQ(trained_theta(back.geometry), plan.theta());
-  EXPECT_EQ(back.geometry.trained_attention_scale, plan.attention_scale());
-  EXPECT_EQ(back.geometry.train_length, 4096);
-}
-
-// python/mrrope/_vllm_far.py reads these.
-TEST(HfExport, WritesANearPartForThePlugin) {
-  const Folder f(llama_config());
-  HfOptions options = f.options();
-  options.dialect = Dialect::mrrope;
-  const Ladder ladder = make_ladder(f.model.geometry, {.name = "pi", .growth = Growth::far}, 16384);
-  options.rungs = {ladder.rungs().front(), ladder.rungs().back()};
-  options.near = ladder.near();
-  const ordered_json rope = f.exported(ladder.rungs().back().plan, options)["rope_parameters"];
-  EXPECT_EQ(rope["near_part"]["length"], ladder.near()->length);
-  EXPECT_EQ(rope["near_part"]["step"], ladder.near()->step);
-  ASSERT_EQ(rope["rungs"].size(), 2u);
-  const Rung& last = ladder.rungs().back();
-  EXPECT_EQ(rope["rungs"][0]["scale"], 1.0);
-  EXPECT_EQ(rope["rungs"][0]["sharpness"], 1.0);
-  EXPECT_EQ(rope["rungs"][1]["scale"], last.plan.factor().front());
-  EXPECT_EQ(rope["rungs"][1]["sharpness"], last.sharpness);
-  EXPECT_GT(last.sharpness, 1);
-  EXPECT_EQ(rope["rungs"][1]["attention_factor"], 1.0) << "queries alone are sharpened";
-}
-
-// python/mrrope/_vllm_rungs.py reads these.
-TEST(HfExport, WritesALadderForThePlugin) {
+// What an export changes: "METHOD DIALECT {changes of the config}", with "native" and "copy" as
+// dialects too. Lists are those of the plan, and our own reader finds the plan in the folder.
+std::string answer(const std::string& input) {
+  std::istringstream words(input);
+  std::string method, dialect, changes;
+  std::getline(words >> method >> dialect >> std::ws, changes);
   ordered_json given = llama_config();
-  given["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
+  const ordered_json changed = ordered_json::parse(changes);
+  for (const auto& [key, value] : changed.items()) {
+    if (key == "only") given = value;
+    if (value == "none") given.erase(key);
+    if (value != "none" && key != "only") given[key] = value;
+  }
   const Folder f(given);
   HfOptions options = f.options();
-  options.dialect = Dialect::mrrope;
-  MethodSpec method{.name = "pro", .growth = Growth::elastic};
-  method.parameters.rung_step = 2;
-  method.parameters.sharpen = 1;
-  const Ladder ladder = make_ladder(f.model.geometry, method, 4096);
-  options.rungs = ladder.rungs();
-  const Plan& last = ladder.rungs().back().plan;
-  const ordered_json rope = f.exported(last, options)["rope_parameters"];
-  EXPECT_EQ(rope["rope_type"], "mrrope");
-  EXPECT_EQ(rope["original"], given["rope_scaling"]) << "how vLLM makes the table of rung 0";
-  EXPECT_EQ(rope["original_max_position_embeddings"], f.model.geometry.train_length);
-  EXPECT_FALSE(rope.contains("factors")) << "an older plugin would run it as a static plan";
-  ASSERT_EQ(rope["rungs"].size(), ladder.rungs().size());
-  ASSERT_GT(ladder.rungs().size(), 1u);
-  for (std::size_t i = 0; i < ladder.rungs().size(); ++i) {
-    const Rung& rung = ladder.rungs()[i];
-    const ordered_json& row = rope["rungs"][i];
-    EXPECT_EQ(row["rung"], i);
-    EXPECT_EQ(row["length"], rung.length);
-    EXPECT_EQ(row["factors"].get<std::vector<double>>(), total_factors(rung.plan));
-    const double squared =
-        row["attention_factor"].get<double>() * row["attention_factor"].get<double>();
-    const double temperature = total_attention_scale(rung.plan);
-    EXPECT_NEAR(squared, temperature * temperature * rung.sharpness, 1e-12);
+  options.native = dialect == "native";
+  options.copy = dialect == "copy";
+  options.dialect = dialect == "v4"       ? Dialect::v4
+                    : dialect == "plugin" ? Dialect::mrrope
+                                          : Dialect::v5;
+  const MethodSpec spec = parse_method(method);
+  const Ladder ladder = spec.growth == Growth::none
+                            ? make_ladder(f.plan(spec.name, 4, spec.parameters), 4096)
+                            : make_ladder(f.model.geometry, spec, 4096);
+  const Plan& plan = ladder.rungs().back().plan;
+  if (spec.growth != Growth::none) options.rungs = ladder.rungs(), options.near = ladder.near();
+  const ordered_json config = f.exported(plan, options);
+  const ordered_json rungs = config.value("rope_parameters", config).value("rungs", config);
+  for (std::size_t i = 0; i < options.rungs.size(); ++i) {
+    EXPECT_EQ(rungs[i]["factors"].get<std::vector<double>>(), total_factors(options.rungs[i].plan));
   }
-  EXPECT_GT(ladder.rungs().back().sharpness, 1);
-  try {
-    read_model(f.folder / "out");
-    FAIL() << "read";
-  } catch (const Error& error) {
-    EXPECT_TRUE(contains(error.what(), "a plan for every length"));
-  }
-}
-
-TEST(HfExport, SaysWhereInterleavedPairsCannotRun) {
-  ordered_json config = llama_config();
-  config["model_type"] = "glm";
-  const Folder f(config);
-  EXPECT_TRUE(interleaves(f.model));
-  EXPECT_TRUE(contains(hf_caveat(config, f.model, Dialect::v5), "--to hf-mrrope"));
-  EXPECT_EQ(hf_caveat(config, f.model, Dialect::mrrope), "");
-  const Folder halves(llama_config());
-  EXPECT_EQ(hf_caveat(llama_config(), halves.model, Dialect::v5), "");
-}
-
-TEST(HfExport, WritesMethodNamesThatReadersKnow) {
-  const Folder f(llama_config());
-  EXPECT_EQ(native_parameters(f.plan("pi"))["rope_type"], "linear");
-  EXPECT_EQ(native_parameters(f.plan("llama3"))["high_freq_factor"], 4.0);
-  const ordered_json yarn = native_parameters(f.plan("yarn"));
-  EXPECT_EQ(yarn["rope_type"], "yarn");
-  EXPECT_EQ(yarn["original_max_position_embeddings"], 1024);
-  EXPECT_FALSE(yarn.contains("attn_factor"));
-  Extension cooler{.method = "yarn", .scale = 4};
-  cooler.parameters.attn_coef = 0.05;
-  const ordered_json other = native_parameters(make_plan(f.model.geometry, cooler));
-  EXPECT_NEAR(other["attn_factor"].get<double>() * (1 + 0.1 * std::log(4.0)),
-              other["attention_factor"].get<double>(), 1e-12);
-  EXPECT_ERROR(native_parameters(f.plan("pro")), usage, "pro");
-  // Read back, each is the plan.
-  for (const char* method : {"pi", "yarn", "llama3"}) {
-    SCOPED_TRACE(method);
-    HfOptions options = f.options();
-    options.native = true;
-    options.replace = true;
-    f.exported(f.plan(method), options);
-    const Model back = read_model(f.folder / "out");
-    const std::vector<double> theta = trained_theta(back.geometry);
-    for (std::size_t i = 0; i < theta.size(); ++i) {
-      EXPECT_NEAR(theta[i] / f.plan(method).theta()[i], 1, 1e-12) << i;
+  std::string out;
+  const auto add = [&](const std::string& where, const ordered_json& now, ordered_json before) {
+    for (const auto& [key, value] : now.items()) {
+      if (!before.contains(key) || before[key] != value) {
+        out += where + key + ": " + shortly(value).dump() + "\n";
+      }
+      before.erase(key);
     }
+    for (const auto& [key, value] : before.items()) out += where + key + " is gone\n";
+  };
+  if (given.contains("text_config")) {
+    add("text_config.", config["text_config"], given["text_config"]);
+  } else {
+    add("", config, given);
   }
+  const auto tokenizer = ordered_json::parse(read_file(options.out / "tokenizer_config.json"));
+  out += "tokenizer: " + tokenizer.dump() + "\nfiles:";
+  for (const std::string& name : names_in(options.out)) {
+    out += " " + name + (fs::is_symlink(options.out / name) ? "@" : "");
+  }
+  const std::string caveat = hf_caveat(given, f.model, options.dialect);
+  if (!caveat.empty()) out += "\ncaveat: " + caveat;
+  return out + "\nread back: " + test::or_error([&] {
+           const Model back = read_model(options.out);
+           const std::vector<double> theta = trained_theta(back.geometry);
+           for (std::size_t i = 0; i < theta.size(); ++i) {
+             EXPECT_NEAR(theta[i] / plan.theta()[i], 1, 1e-12) << input << " " << i;
+           }
+           EXPECT_EQ(back.geometry.trained_attention_scale, total_attention_scale(plan)) << input;
+           return cat("window ", back.geometry.train_length);
+         });
 }
 
-// What was trained is multiplied in; what describes the model stays.
-TEST(HfExport, KeepsTheVendorsScaling) {
-  ordered_json config = llama_config();
-  config.erase("rope_scaling");
-  config["rope_parameters"] = {
-      {"rope_type", "llama3"},   {"rope_theta", 500000.0},
-      {"factor", 8.0},           {"low_freq_factor", 1.0},
-      {"high_freq_factor", 4.0}, {"original_max_position_embeddings", 256}};
-  const Folder f(config);
-  const Plan plan = f.plan("pro");
-  const ordered_json rope = f.exported(plan, f.options())["rope_parameters"];
-  EXPECT_EQ(rope["rope_theta"], 500000.0);
-  EXPECT_EQ(rope["long_factor"].get<std::vector<double>>(), total_factors(plan));
-  EXPECT_NE(total_factors(plan), plan.factor());
-  EXPECT_EQ(rope["original_max_position_embeddings"], 1024);
-}
-
-TEST(HfExport, HandlesNestedTextModelsAndTwoKindsOfLayers) {
-  ordered_json text = ordered_json::parse(R"({"model_type": "gemma3_text", "hidden_size": 512,
-      "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 6, "head_dim": 128,
-      "sliding_window": 512, "max_position_embeddings": 1024, "rope_parameters": {
-        "full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
-        "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})");
-  const Folder f({{"model_type", "gemma3"}, {"text_config", text}});
-  const Plan plan = f.plan("pro");
-  const ordered_json config = f.exported(plan, f.options());
-  const ordered_json& rope = config["text_config"]["rope_parameters"];
-  EXPECT_EQ(rope["full_attention"]["rope_type"], "longrope");
-  EXPECT_EQ(rope["full_attention"]["rope_theta"], 1e6);
-  EXPECT_EQ(rope["sliding_attention"], text["rope_parameters"]["sliding_attention"]);
-  EXPECT_EQ(config["text_config"]["max_position_embeddings"], 4096);
-  EXPECT_EQ(hf_caveat({{"text_config", text}}, f.model, Dialect::v5), "");
-  text.erase("rope_parameters");
-  EXPECT_NE(hf_caveat({{"text_config", text}}, f.model, Dialect::v5), "");
-  HfOptions v4 = f.options();
-  v4.dialect = Dialect::v4;
-  v4.replace = true;
-  const ordered_json older = f.exported(plan, v4)["text_config"];
-  EXPECT_EQ(older["rope_local_base_freq"], 1e4);
-  EXPECT_EQ(older["rope_theta"], 1e6);
-  EXPECT_EQ(older["rope_scaling"]["rope_type"], "longrope");
+TEST(HfExport, WritesTheKeysOfEveryReader) {
+  test::expect_transcript("hf_export", [](const std::string& input) {
+    const std::string said = test::or_error([&] { return answer(input); });
+    return std::regex_replace(said, std::regex("/[^ \"]*mrrope-test-\\w+/"),
+                              "");  // where the folder is
+  });
 }
 
 // The paths of everything below a folder, with the content of files and the targets of links.

@@ -74,6 +74,8 @@ std::string described(const Model& m) {
               {"short_factor", listed(m.scaling.short_factor)},
               {"long_factor", listed(m.scaling.long_factor)},
               {"trained", m.scaling.trained},
+              {"list_beyond_the_window", listed(m.geometry.long_factor)},
+              {"list_reaches", m.geometry.long_length},
               {"kv_bytes_of_128k", kv_bytes(m, 131072, 16)}});
   ordered_json said;
   const json nothing = {0, 1, "", "1", false, nullptr, json::array()};

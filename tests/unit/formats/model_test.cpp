@@ -31,12 +31,6 @@ TEST_F(HuggingFaceModel, RotatingOnlyInWindowsIsRefused) {
   EXPECT_ERROR(read_model(config), unsupported, "cohere2", "512");
 }
 
-TEST_F(GgufModel, RefusesAMissingArchitectureOrAnotherType) {
-  EXPECT_ERROR(read(GgufWriter().u32("a", 1)), corrupt, "general.architecture");
-  EXPECT_ERROR(read(GgufWriter().u32("general.architecture", 3)), corrupt, "general.architecture",
-               "u32");
-}
-
 TEST_F(GgufModel, RecognisesLlama3sFactors) {
   const Geometry bare{128, 500000, 8192, Pairing::interleaved, {}, 1};
   const Plan plan = make_plan(bare, {.method = "llama3", .scale = 8});
@@ -56,45 +50,15 @@ TEST_F(GgufModel, RecognisesLlama3sFactors) {
   EXPECT_FALSE(replaced.scaling.trained);
 }
 
-GgufWriter phi3(std::vector<float> longer, std::uint32_t original = 4096) {
+GgufWriter phi3(std::vector<float> longer) {
   const LlamaKeys keys{
       .architecture = "phi3", .context = 131072, .layers = 1, .heads = 8, .rotary_dim = 8};
-  GgufWriter file = llama_gguf(keys);
-  if (original > 0) file.u32("phi3.rope.scaling.original_context_length", original);
-  return file.f32("phi3.rope.scaling.attn_factor", 1.1902380714f)
+  return llama_gguf(keys)
+      .u32("phi3.rope.scaling.original_context_length", 4096)
+      .f32("phi3.rope.scaling.attn_factor", 1.1902380714f)
       .u32("phi3.attention.sliding_window", 0)
       .floats("rope_factors_long.weight", std::move(longer))
       .floats("rope_factors_short.weight", {1, 1.25f, 1.5f, 1.75f});
-}
-
-TEST_F(GgufModel, LongropeIsItsShortListInsideTheOriginalWindow) {
-  const Model m = read(phi3({1, 8, 16, 32}));
-  EXPECT_EQ(m.scaling.type, "longrope");
-  EXPECT_EQ(m.scaling.factor, 32);
-  EXPECT_EQ(m.geometry.train_length, 4096);
-  EXPECT_EQ(m.geometry.trained_factor, (std::vector<double>{1, 1.25, 1.5, 1.75}));
-  EXPECT_EQ(m.scaling.long_factor.back(), 32);
-  EXPECT_EQ(m.geometry.long_factor, (std::vector<double>{1, 8, 16, 32}));
-  EXPECT_EQ(m.geometry.long_length, 131072);
-  EXPECT_NEAR(m.geometry.trained_attention_scale, 1.1902380714, 1e-7);
-  EXPECT_EQ(m.geometry.pairing, Pairing::halves);
-  EXPECT_EQ(read(phi3({1, 1.25f, 1.5f, 1.75f})).geometry.train_length, 131072);
-  EXPECT_TRUE(read(phi3({1, 1.25f, 1.5f, 1.75f})).geometry.long_factor.empty());
-  EXPECT_ERROR(read(phi3({1, 8, 16})), corrupt, "rope_factors_long.weight", "3 entries");
-  EXPECT_ERROR(read(phi3({1, 8, 16, -1})), corrupt, "rope_factors_long.weight[3]", "-1");
-  EXPECT_ERROR(read(phi3({1, 8, 0, 32})), corrupt, "rope_factors_long.weight[2]", "0");
-  EXPECT_ERROR(read(phi3({1, std::nanf(""), 16, 32})), corrupt, "long.weight[1]", "nan");
-}
-
-TEST_F(GgufModel, ALongListNeedsTheWindowThatItFollows) {
-  // Without it the window is the declared one, as in llama.cpp, and nothing is known beyond it.
-  const Model m = read(phi3({1, 8, 16, 32}, 0));
-  EXPECT_EQ(m.geometry.train_length, 131072);
-  EXPECT_TRUE(m.geometry.long_factor.empty());
-  EXPECT_ERROR(make_ladder(m.geometry, parse_method("elastic:vendor"), 262144), usage,
-               "the window of the first", "131072");
-  EXPECT_TRUE(read(phi3({1, 8, 16, 32}, 131072)).geometry.long_factor.empty());
-  EXPECT_ERROR(read(phi3({1, 8, 16, 32}, 1U << 31U)), corrupt, "original_context_length");
 }
 
 TEST_F(GgufModel, PlanFilesKeepTheLongList) {

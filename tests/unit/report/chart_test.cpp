@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/charts/chart.h"
 
+#include "base/text.h"
 #include "support/test.h"
 
 namespace mrrope::report {
@@ -42,39 +43,116 @@ void expect_sound(const std::string& svg) {
   EXPECT_FALSE(std::regex_search(svg, odd)) << svg;
 }
 
-TEST(Chart, ContainsItsNumbersInFull) {
-  const std::string svg =
-      to_svg(chart_of({{1024, 4.3241987654321, 4.1, 4.5}, {2048, 4.4, kNothing, kNothing}}));
-  expect_sound(svg);
-  EXPECT_TRUE(contains(svg, "data-values=\"1024,4.3241987654321,4.1,4.5;2048,4.4,,\""));
-  EXPECT_TRUE(contains(svg, "class=\"end c1\""));
-  EXPECT_EQ(count(svg, "class=\"dot\""), 2u);
-}
-
-TEST(Chart, EmptyCharts) {
-  for (const bool standalone : {false, true}) {
-    const std::string svg = to_svg(LineChart{}, {.width = 368, .standalone = standalone});
-    expect_sound(svg);
-    EXPECT_TRUE(contains(svg, "nothing measured yet"));
+HeatMap map_of(std::size_t rows, std::size_t columns) {
+  HeatMap map;
+  map.title = "pro";
+  map.percent = true;
+  for (std::size_t c = 0; c < columns; ++c) map.columns.push_back(std::to_string(c + 1) + "k");
+  for (std::size_t r = 0; r < rows; ++r) {
+    map.rows.push_back(std::to_string(r * 10) + " %");
+    map.values.emplace_back();
+    for (std::size_t c = 0; c < columns; ++c) {
+      map.values.back().push_back(double(r * columns + c) / double(rows * columns));
+    }
   }
-  expect_sound(to_svg(HeatMap{}));
+  return map;
 }
 
-TEST(Chart, SinglePoint) {
-  const std::string svg = to_svg(chart_of({{1024, 4, 3, 5}}));
+// How often each class of element occurs, what is written where, and the values of each line.
+std::string described(const std::string& svg) {
   expect_sound(svg);
-  EXPECT_EQ(count(svg, "class=\"dot\""), 1u);
-  EXPECT_EQ(count(svg, "class=\"line\""), 0u);
-  EXPECT_EQ(count(svg, "class=\"whisker\""), 1u);
+  std::map<std::string, int> classes;
+  static const std::regex with_class("<[a-z]+ [^>]*?class=\"([^\"]*)\"");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), with_class), end; it != end; ++it) {
+    ++classes[(*it)[1]];
+  }
+  std::smatch size;
+  std::string out = "size";
+  if (std::regex_search(svg, size, std::regex("<svg[^>]* width=\"([0-9.]+)\"")))
+    out += " " + size.str(1);
+  out += cat(", ", count(svg, "<svg "), " svg, ", count(svg, "<rect"), " rect, ",
+             count(svg, "<style>"), " style\n ");
+  for (const auto& [name, n] : classes) out += cat(" ", name, "=", n);
+  static const std::regex text("<text[^>]*?x=\"([0-9.-]+)\" y=\"([0-9.-]+)\"[^>]*>([^<]*)</text>");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), text), end; it != end; ++it) {
+    out += cat("\n  ", (*it)[3].str(), " at ", std::lround(std::stod((*it)[1])), ",",
+               std::lround(std::stod((*it)[2])));
+  }
+  static const std::regex values("data-name=\"([^\"]*)\"[^>]*data-values=\"([^\"]*)\"");
+  for (std::sregex_iterator it(svg.begin(), svg.end(), values), end; it != end; ++it) {
+    out += cat("\n  ", (*it)[1].str(), ": ", (*it)[2].str());
+  }
+  return out;
 }
 
-TEST(Chart, MissingValueLeavesAGap) {
-  const std::string svg = to_svg(
-      chart_of({{512, 4}, {1024, 5}, {2048, kNothing}, {4096, 6}, {8192, 7}, {16384, kInfinite}}));
-  expect_sound(svg);
-  EXPECT_EQ(count(svg, "class=\"line\""), 2u);
-  EXPECT_EQ(count(svg, "class=\"dot\""), 4u);
-  expect_sound(to_svg(chart_of({{kNothing, 4}, {1024, kNothing}})));
+double number_of(const json& value) {
+  return value == "inf" ? kInfinite : value.is_null() ? kNothing : value.get<double>();
+}
+
+// {"series": [[name, [[x, y, low, high], ...]], ...], "window": a mark, "ticks": of y, "pairs":
+// over pairs}
+LineChart chart_from(const json& given) {
+  LineChart chart =
+      given.contains("pairs") ? pair_chart("factors", "factor", Spacing::log) : chart_of({});
+  chart.series.clear();
+  for (const json& one : given.value("series", json::array())) {
+    std::vector<ChartPoint> points;
+    for (const json& p : one[1]) {
+      points.push_back({number_of(p[0]), number_of(p[1])});
+      if (p.size() > 2) points.back().low = number_of(p[2]), points.back().high = number_of(p[3]);
+    }
+    chart.series.push_back({one[0], int(chart.series.size() + 1) % kColours, false, points});
+  }
+  if (given.contains("window")) chart.marks = {window_mark(given["window"].get<std::int64_t>())};
+  if (given.contains("ticks")) chart.y.ticks = given["ticks"].get<std::vector<double>>();
+  return chart;
+}
+
+HeatMap map_from(const json& given) {
+  HeatMap map = map_of(given.value("rows", 0), given.value("columns", 0));
+  for (const json& cell : given.value("cells", json::array())) {
+    map.values[cell[0].get<std::size_t>()][cell[1].get<std::size_t>()] = number_of(cell[2]);
+  }
+  if (given.value("short", false)) map.values.pop_back(), map.values[0].pop_back();
+  map.key = given.value("key", "");
+  return map;
+}
+
+TEST(Chart, HasItsLinesAndTexts) {
+  const auto options = [](const json& given) {
+    return SvgOptions{.width = given.value("width", 760.0),
+                      .standalone = given.value("alone", false)};
+  };
+  test::expect_functions(
+      "charts", {{"lines",
+                  [&](auto& a) {
+                    const json given = json::parse(a[0]);
+                    const LineChart chart = chart_from(given);
+                    return described(to_svg(chart, options(given))) +
+                           (has_content(chart) ? "" : "\n  flat or empty");
+                  }},
+                 {"map",
+                  [&](auto& a) {
+                    const json given = json::parse(a[0]);
+                    return described(to_svg(map_from(given), options(given)));
+                  }},
+                 {"file",
+                  [&](auto& a) {
+                    const Figure lines{"", "a", "lines", "", chart_from(json::parse(a[0]))};
+                    const std::vector<HeatMap> maps{map_from(json::parse(a[1]))};
+                    return described(svg_file({lines, {"", "b", "maps", "", maps}}));
+                  }},
+                 {"colours", [](auto& a) {
+                    Palette palette;
+                    std::string out;
+                    for (const std::string& name : a) {
+                      const Series series = palette.series(name);
+                      EXPECT_EQ(series.colour, palette.series(name).colour);
+                      EXPECT_LT(series.colour, kColours);
+                      out += cat(name, " ", series.colour, series.dashed ? " dashed, " : ", ");
+                    }
+                    return out;
+                  }}});
 }
 
 TEST(Chart, EnormousValues) {
@@ -119,57 +197,6 @@ TEST(Chart, NamesAreEscapedAndDoNotOverlap) {
   EXPECT_EQ(labels, 12);
 }
 
-// A tick at each measured length and at the window, whatever the round values are.
-TEST(Chart, TicksAreAtMeasuredLengths) {
-  LineChart chart = chart_of({{700, 4}, {3000, 5}, {9000, 6}});
-  chart.marks = {window_mark(2000)};
-  const std::string svg = to_svg(chart);
-  expect_sound(svg);
-  for (const char* text : {"700", "2000", "3000", "9000"}) {
-    EXPECT_TRUE(contains(svg, std::string(">") + text + "</text>")) << text;
-  }
-  EXPECT_FALSE(contains(svg, ">1k</text>"));
-}
-
-TEST(Chart, TicksWithoutRoomHaveNoText) {
-  std::vector<ChartPoint> points;
-  for (int i = 0; i < 20; ++i) points.push_back({1000.0 + 10 * i, 4.0 + i});
-  const std::string svg = to_svg(chart_of(points), {.width = 368});
-  EXPECT_TRUE(contains(svg, ">1000</text>"));
-  EXPECT_TRUE(contains(svg, ">1190</text>"));
-  EXPECT_LT(count(svg, "class=\"tick\""), 17u);
-}
-
-TEST(Chart, GivenTicksComeBeforeRoundOnes) {
-  LineChart chart = pair_chart("factors", "factor", Spacing::log);
-  chart.series = {{"pi", 6, false, {{0, 1}, {63, 24.8}}}};
-  chart.y.ticks = {24.8};
-  const std::string svg = to_svg(chart);
-  EXPECT_TRUE(contains(svg, ">24.8</text>"));
-  EXPECT_FALSE(contains(svg, ">25</text>"));
-}
-
-// One line would hide the other.
-TEST(Chart, EqualLinesShareAName) {
-  LineChart chart = chart_of({{512, 4}, {1024, 5}});
-  chart.series.push_back(chart.series.front());
-  chart.series.back().name = "auto";
-  chart.series.push_back({"none", 0, false, {{512, 4}, {1024, 9}}});
-  const std::string svg = to_svg(chart);
-  EXPECT_TRUE(contains(svg, ">pro = auto</text>"));
-  EXPECT_EQ(count(svg, "class=\"line\""), 2u);
-  EXPECT_EQ(count(svg, "class=\"series "), 3u) << "its values stay";
-  for (const char* name : {"elastic:pro", "elastic:yarn", "elastic:uni"}) {
-    chart.series.push_back(chart.series.front());
-    chart.series.back().name = name;
-  }
-  EXPECT_TRUE(contains(to_svg(chart), ">pro = 4 others</text>"));
-  // A name with parameters has a sign of its own and hides nothing.
-  chart.series = {chart.series[2], chart.series[0]};
-  chart.series[0].name = "far:pi(near=256,near_step=256)";
-  EXPECT_FALSE(contains(to_svg(chart, {.width = 400}), "other"));
-}
-
 // Colour is not the only sign: neighbouring colours have other shapes.
 TEST(Chart, DotsHaveShapes) {
   std::set<std::string> shapes;
@@ -208,117 +235,6 @@ TEST(Chart, SpreadNamesDoNotOverlap) {
         EXPECT_TRUE(apart) << width << ": " << a << " and " << b;
       }
     }
-  }
-}
-
-TEST(Chart, OneFileHasAllFigures) {
-  const Figure lines{"", "a", "lines", "", chart_of({{512, 4}, {1024, 5}})};
-  HeatMap map;
-  map.title = "shades";
-  map.rows = {"r"};
-  map.columns = {"c"};
-  map.values = {{0.5}};
-  map.key = "share";
-  const std::string svg = svg_file({lines, {"", "b", "maps", "", std::vector<HeatMap>{map}}});
-  expect_sound(svg);
-  EXPECT_EQ(count(svg, "<style>"), 1u);
-  EXPECT_EQ(count(svg, "<svg "), 3u);
-  EXPECT_EQ(count(svg, "class=\"key\""), 1u);
-  EXPECT_TRUE(contains(svg, "maps, shades"));
-}
-
-TEST(Chart, FlatAndEmptyChartsSayNothing) {
-  EXPECT_FALSE(has_content(LineChart{}));
-  EXPECT_FALSE(has_content(chart_of({{512, 4}, {1024, 4}, {2048, kNothing}})));
-  EXPECT_TRUE(has_content(chart_of({{512, 4}, {1024, 4.1}})));
-}
-
-// The untouched model is compared inside its window only; a label at the right edge would suggest
-// that it continues at this height.
-TEST(Chart, LineThatEndsEarlyIsLabelledAtItsEnd) {
-  LineChart chart = chart_of({{512, 4}, {1024, 4}, {2048, 4}, {4096, 4}});
-  chart.series.push_back({"none", 0, false, {{512, 5}, {1024, 5}, {2048, kNothing}}});
-  const std::string svg = to_svg(chart);
-  expect_sound(svg);
-  const auto label_x = [&](int colour) {
-    std::smatch match;
-    const std::regex label("class=\"end c" + std::to_string(colour) + "\" x=\"([^\"]*)\"");
-    return std::regex_search(svg, match, label) ? std::stod(match[1]) : -1;
-  };
-  std::smatch places;
-  ASSERT_TRUE(std::regex_search(
-      svg, places, std::regex("data-name=\"none\"[^>]*data-places=\"[^;]*;([0-9.]+),")));
-  const double last = std::stod(places[1]);
-  EXPECT_GT(label_x(0), last);
-  EXPECT_LT(label_x(0), last + 20);
-  EXPECT_GT(label_x(1), label_x(0) + 100);
-  EXPECT_EQ(count(svg, "class=\"leader c0\""), 0u);
-}
-
-HeatMap map_of(std::size_t rows, std::size_t columns) {
-  HeatMap map;
-  map.title = "pro";
-  map.percent = true;
-  for (std::size_t c = 0; c < columns; ++c) map.columns.push_back(std::to_string(c + 1) + "k");
-  for (std::size_t r = 0; r < rows; ++r) {
-    map.rows.push_back(std::to_string(r * 10) + " %");
-    map.values.emplace_back();
-    for (std::size_t c = 0; c < columns; ++c) {
-      map.values.back().push_back(double(r * columns + c) / double(rows * columns));
-    }
-  }
-  return map;
-}
-
-// Without a width a page would stretch a map of one column to that of four.
-TEST(Chart, HeatMapStatesItsOwnWidth) {
-  const auto width = [](const std::string& svg) {
-    std::smatch match;
-    return std::regex_search(svg, match, std::regex("<svg[^>]* width=\"([0-9.]+)\""))
-               ? std::stod(match[1])
-               : 0;
-  };
-  const double one = width(to_svg(map_of(3, 1), {.width = 320}));
-  const double four = width(to_svg(map_of(3, 4), {.width = 320}));
-  EXPECT_GT(one, 50);
-  EXPECT_LT(one, 0.6 * four);
-}
-
-TEST(Chart, HeatMapShowsEveryCell) {
-  HeatMap map = map_of(3, 4);
-  map.values[1][2] = kNothing;
-  map.values[0][0] = -5;  // below and above the scale
-  map.values[2][3] = 7;
-  const std::string svg = to_svg(map);
-  expect_sound(svg);
-  EXPECT_EQ(count(svg, "<rect"), 12u);
-  EXPECT_EQ(count(svg, "class=\"cell none\""), 1u);
-  EXPECT_EQ(count(svg, "class=\"cell h0\""), 1u);
-  EXPECT_EQ(count(svg, "class=\"cell h10\""), 1u);
-}
-
-TEST(Chart, HeatMapsWithManyCellsOrShortLists) {
-  expect_sound(to_svg(map_of(1, 1)));
-  expect_sound(to_svg(map_of(40, 128)));
-  HeatMap map = map_of(3, 4);
-  map.values.pop_back();
-  map.values[0].pop_back();
-  expect_sound(to_svg(map));
-}
-
-TEST(Chart, ColoursAreFixedByName) {
-  Palette palette;
-  EXPECT_EQ(palette.colour_of("none"), 0);
-  EXPECT_EQ(palette.colour_of("pro"), 1);
-  const int mine = palette.colour_of("mine.json");
-  EXPECT_NE(palette.colour_of("other.json"), mine);
-  EXPECT_EQ(palette.colour_of("mine.json"), mine);
-  EXPECT_NE(palette.series("elastic:pro").colour, palette.colour_of("pro"));
-  EXPECT_TRUE(palette.series("elastic:pro").dashed);
-  for (int i = 0; i < 30; ++i) {
-    const int colour = palette.colour_of("plan" + std::to_string(i));
-    EXPECT_GT(colour, 0);
-    EXPECT_LT(colour, kColours);
   }
 }
 

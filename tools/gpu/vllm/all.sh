@@ -9,7 +9,7 @@ export TRITON_F32_DEFAULT=ieee # not TF32, so that the comparison is sharp
 
 check() { # NAME PORT REFERENCE WORST RMS
   "$serve" wait "$1" "$2" 240 || return
-  timeout 60 "$python" "$scripts/check.py" "$1" "http://127.0.0.1:$2" "$kit/refs/$3-pro.json" \
+  timeout 60 "$python" "$scripts/rungs.py" static "$1" "http://127.0.0.1:$2" "$kit/refs/$3-pro.json" \
     "$kit/refs/$3-none.json" "$4" "$5" >"$logs/check-$1.log" 2>&1
   say "$(cat "$logs/check-$1.log")"
 }

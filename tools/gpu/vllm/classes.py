@@ -254,7 +254,7 @@ def check_far():
     import far
     from vllm.v1.attention.backend import CommonAttentionMetadata
     from vllm.v1.attention.backends.registry import AttentionBackendEnum
-    from mrrope import _vllm_far, _vllm_flash
+    from mrrope import _vllm_far, _vllm_flash, _vllm_kernel
     asked = ladder(16, near_part={"length": 48, "step": 32})
     custom, space = AttentionBackendEnum.CUSTOM, types.SimpleNamespace
     for rung in asked["rungs"]:
@@ -279,8 +279,8 @@ def check_far():
     module.get_current_vllm_config = real
     builder = object.__new__(backend.get_builder_cls())
     builder.__dict__.update(device="cpu", seq_threshold_3D=8, num_par_softmax_segments=16, rswa_window=None,
-                            softmax_segm_output=torch.zeros(8, 4, 16, 32), softmax_segm_max=torch.zeros(8, 4, 16),
-                            softmax_segm_expsum=torch.zeros(8, 4, 16))
+                            softmax_segm_output=None, softmax_segm_max=None, softmax_segm_expsum=None,
+                            parts=_vllm_kernel.make_parts(8, 4, 2, 32, "cpu"))
     torch.manual_seed(3)
     rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 199, 270, 480, 699)
     texts = [[torch.randn(n, h, 32) for h in (4, 2, 2)] for n in lengths]

@@ -12,7 +12,7 @@ tiny=("${graphs[@]}" --max-model-len 32768 --max-num-batched-tokens 512 "${custo
 
 start() { "$serve" start "$1" "$models/tiny-far" "$2" "${tiny[@]}" "${@:3}"; }
 start far 8301 --dtype float32
-start far-tight 8302 --dtype float32 --kv-cache-memory-bytes 700M # its log must say that some were preempted
+start far-tight 8302 --dtype float32 --kv-cache-memory-bytes 700M
 start far-uncached 8303 --dtype float32 --no-enable-prefix-caching
 start far-half 8304 --dtype float16
 start far-bf16 8305 --dtype bfloat16
@@ -22,6 +22,7 @@ VLLM_USE_V2_MODEL_RUNNER=0 start far-v1 8306 --dtype float32
 for name in far:8301 far-tight:8302 far-v1:8306; do
   ask "${name%:*}" "${name#*:}" scores "$refs/tiny" 0.02 0.001
 done
+ask far-tight 8302 preempted "$refs/tiny" 0.02 0.001
 ask far-half 8304 scores "$refs/tiny" 0.3 0.03
 ask far-bf16 8305 scores "$refs/tiny" 1 0.1
 "$serve" wait far-uncached 8303 60

@@ -17,9 +17,10 @@ import torch
 from mrrope import _vllm_far, _vllm_flash, _vllm_kernel, _vllm_rungs
 
 GEOMETRIES = ((32, 8, 64, 1024, 256), (12, 2, 128, 32768, 1024))  # heads, of keys, elements, window, near part and step
-CASES = ((1, 2048), (1, 8192), (1, 1), (32, 1))                   # requests, new tokens of each
-CHOICES = list(itertools.product((8, 16, 32, 64), (32, 64, 128), (4, 8), (2, 3)))  # segments, tile, warps, stages
-NOW, HELPERS, KEYS, DEVICE = (32, 32, 4, 2), 12, (4096, 32768, 131072), "cuda"
+CHOICES = list(itertools.product((32, 64, 128), (32, 64), (4, 8), (2, 3)))  # segments, tile, warps, stages
+NOW, HELPERS, KEYS, DEVICE = (64, 32, 4, 2), 12, (4096, 32768, 131072), "cuda"
+MIXED = [512] * 12 + [3600] * 10 + [16384] * 6 + [32768] * 3 + [131072]  # as rungs.py speed
+CASES = [([n], new) for n in KEYS for new in (2048, 8192, 1) if new <= n] + [([n] * 32, 1) for n in KEYS] + [(MIXED, 1)]
 
 
 def make_bed(heads, kv, dim, window, near, pages):
@@ -34,13 +35,15 @@ def make_bed(heads, kv, dim, window, near, pages):
             (torch.randperm(32 * KEYS[-1] // 16, device=DEVICE) % pages).int().view(32, -1))
 
 
-def make_forms(bed, heads, dim, requests, new, keys, choices, version):
-    """{name: (what to run, its output)}"""
+def make_forms(bed, heads, dim, lengths, new, choices, version):
+    """{name: (what to run, its output)}. Sequences of these lengths, `new` tokens of each are new."""
+    requests, keys = len(lengths), max(lengths)
     query = 2 * torch.randn(requests * new, heads, dim, device=DEVICE).half()
-    starts, lengths = [new * i for i in range(requests + 1)], [keys] * requests
+    starts = [new * i for i in range(requests + 1)]
     begin, ends = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in (starts, lengths))
     tables, kv, table, scale = bed[0], bed[1].split(dim, -1), bed[2][:requests], dim ** -0.5
-    tables.fill(torch.arange(keys - new, keys, device=DEVICE).repeat(requests), [1] * requests, [new] * requests)
+    tables.fill(torch.cat([torch.arange(n - new, n, device=DEVICE) for n in lengths]),
+                [int(n > tables.window) for n in lengths], [new] * requests)
     made = {}
 
     def plain(out):
@@ -52,7 +55,7 @@ def make_forms(bed, heads, dim, requests, new, keys, choices, version):
 
     def kernel(choice, parts, out):
         if new == 1:
-            _vllm_kernel.tiles = lambda *_: choice[1:]
+            _vllm_kernel.tiles, _vllm_kernel.segments = lambda *_: choice[1:], lambda *_: choice[0]
         _vllm_kernel.attention(tables, query, *kv, out, begin, ends, table, new, scale, 0.0, 0, parts)
 
     def add(name, call, *args):
@@ -64,8 +67,8 @@ def make_forms(bed, heads, dim, requests, new, keys, choices, version):
     for _vllm_flash.PAGE in (16, 128) if version and new > 1 else ():
         add(f"passes/{_vllm_flash.PAGE}", passes, _vllm_flash.make_plan(tables, starts, lengths, table, begin))
     for choice in choices:
-        shape = 32, heads, choice[0]
-        add(choice, kernel, choice, [torch.zeros(s, device=DEVICE) for s in ((*shape, dim), shape, shape)])
+        rows = 32 * heads * choice[0]
+        add(choice, kernel, choice, [torch.zeros(n, device=DEVICE) for n in (rows * dim, rows, rows)])
     return made
 
 
@@ -100,7 +103,7 @@ def compile_share(share):
     shapes = [(2, NOW)] * (share == 0) + [(1, choice) for choice in CHOICES[share::HELPERS]]
     for (new, choice), geometry in itertools.product(shapes, GEOMETRIES):
         try:
-            make_forms(make_bed(*geometry, 64), geometry[0], geometry[2], 1, new, 64, [choice], 0)[choice][0]()
+            make_forms(make_bed(*geometry, 64), geometry[0], geometry[2], [64], new, [choice], 0)[choice][0]()
         except Exception:
             pass  # clock() prints it
 
@@ -113,18 +116,19 @@ def main():
     for geometry in GEOMETRIES:
         version, bed, ratios = _vllm_flash.find(geometry[2]), make_bed(*geometry, 32 * KEYS[-1] // 16), {}
         print("\n%d heads over %d of %d, window %d, near %d" % geometry, "FlashAttention", version)
-        for keys, (requests, new) in itertools.product(KEYS, CASES):
-            _vllm_kernel.tiles, what = tiles, (bed, geometry[0], geometry[2], requests, min(new, keys), keys)
+        for lengths, new in CASES:
+            _vllm_kernel.tiles, what = tiles, (bed, geometry[0], geometry[2], lengths, new)
             times, apart = clock(make_forms(*what, [NOW], version), 2 if new > 1 else 10)
             plain = times.get("plain", math.nan)
             each = (f"{name}: {t:.1f} ({plain / t:.2f})" for name, t in times.items())
-            print(f"{requests:2} x {what[4]:4} new of {keys:6}:", *each, f"{apart:.1e} apart", flush=True)
-            if new == 1 and time.time() - began < 50:
+            print(f"{len(lengths):2} x {new:4} new of {min(lengths)} to {max(lengths)}:", *each, f"{apart:.1e} apart",
+                  flush=True)
+            if new == 1:
                 times, apart = clock(make_forms(*what, CHOICES, 0), 3)
                 for name, t in times.items():
                     ratios.setdefault(name, []).append(plain / t)
                 print(f"   {len(times)} shapes, {apart:.1e} apart", flush=True)
-        for name, each in sorted(ratios.items(), key=lambda x: (-min(x[1]), -sum(x[1])))[:8]:
+        for name, each in sorted(ratios.items(), key=lambda x: -x[1][-1])[:8]:  # by the mixed batch
             print("segments, tile, warps, stages", name, *(f"{r:.2f}" for r in each))
         del bed, what
     print(f"{time.time() - began:.0f} s")

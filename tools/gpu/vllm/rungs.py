@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Rungs of requests on a running vLLM (rungs.sh starts the servers):
+"""Plans on a running vLLM (all.sh, rungs.sh and far.sh start the servers):
 
+  rungs.py static NAME URL REF NONE WORST RMS   one text under one plan for all requests, against mrrope's engine;
+                                            REF, NONE: its scores under the plan and under none
   rungs.py scores NAME URL REFS WORST RMS   texts of all lengths at once, in any order, against mrrope's engine
   rungs.py cached NAME URL OTHER_NAME OTHER REFS WORST RMS   64 generated tokens, with a prefix cache and without
+  rungs.py preempted NAME URL REFS WORST RMS   64 requests that generate more than the cache holds
   rungs.py load NAME URL REFS WORST [SHORT] 1,000 mixed requests, a tenth cancelled; every answer's plan is checked.
                                             SHORT: tokens of the shortest text, 16
   rungs.py speed PLAIN_NAME PLAIN NAME URL PREFILL DECODE ...   tokens per second beside the unmodified model, longest
@@ -25,7 +28,11 @@ import time
 import urllib.parse
 import urllib.request
 
-from check import post
+
+def post(url, body, seconds=120):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=seconds) as reply:
+        return json.load(reply)
 
 
 def references(folder):
@@ -54,6 +61,20 @@ def difference(got, wanted):
     return max(apart), math.sqrt(sum(d * d for d in apart) / len(apart))
 
 
+def run_static(name, url, reference, none, worst, rms):
+    wanted, plain = (json.loads(pathlib.Path(path).read_text()) for path in (reference, none))
+    assert wanted["tokens"] == plain["tokens"]
+    got, good = scores(url, name, wanted["tokens"]), True
+    for length in sorted({min(4096, len(got) + 1), len(got) + 1}):
+        far, mean = difference(got[:length - 1], wanted["scores"])
+        moved = difference(wanted["scores"][1024:length - 1], plain["scores"][1024:])[1]
+        fine = far <= float(worst) and mean <= float(rms)
+        good &= fine
+        print(f"{name} {length} tokens: largest {far:.5f} (allowed {worst}), rms {mean:.6f} (allowed {rms}), the plan "
+              f"changes {moved:.3f} (rms) beyond the window: {'ok' if fine else 'TOO FAR'}", flush=True)
+    return good
+
+
 def run_scores(name, url, refs, worst, rms):
     refs, good = references(refs), True
     before, _ = counts(url)
@@ -66,7 +87,8 @@ def run_scores(name, url, refs, worst, rms):
         far, mean = difference(mine, refs[rung]["scores"])
         other = min((r for r in refs if r != rung), key=lambda r: abs(r - rung))
         wrong, _ = difference(mine, refs[other]["scores"])
-        fine = far <= float(worst) and mean <= float(rms) and wrong > 4 * far
+        apart, _ = difference(refs[rung]["scores"][:len(mine)], refs[other]["scores"])
+        fine = far <= float(worst) and mean <= float(rms) and (wrong > 4 * far or apart < float(worst))
         good &= fine
         print(f"{name} rung {rung}, {len(mine) + 1} tokens: largest {far:.5f}, rms {mean:.6f} "
               f"(under rung {other}'s plan {wrong:.3f}): {'ok' if fine else 'TOO FAR'}")
@@ -98,6 +120,34 @@ def run_cached(name, url, other_name, other, refs, worst, rms):
         good &= fine
         print(f"{name} rung {rung}: cached {first[2]} then {again[2]} of {len(tokens)}, {same} of 64 tokens equal, "
               f"largest {far:.5f}, rms {mean:.6f}: {'ok' if fine else 'WRONG'}")
+    return good
+
+
+def run_preempted(name, url, refs, worst, rms):
+    """Prompts against the references; what was generated against the same text read at once."""
+    refs, prompt, most = references(refs), 400, 1100
+    rungs = [rung for rung in refs if refs[rung]["length"] >= prompt + most]
+
+    def generate(i):
+        rung = rungs[i % len(rungs)]
+        named = {"vllm_xargs": {"mrrope_rung": rung}}
+        tokens = refs[rung]["tokens"][:prompt - i]  # no two alike
+        choice = post(url + "/v1/completions", {
+            "model": name, "prompt": tokens, "max_tokens": most, "temperature": 0, "prompt_logprobs": 0, "logprobs": 0,
+            "ignore_eos": True, "return_token_ids": True, **named}, 600)["choices"][0]
+        listed = [row[str(t)]["logprob"] for row, t in zip(choice["prompt_logprobs"][1:], tokens[1:])]
+        made = choice["logprobs"]["token_logprobs"]
+        return (listed, refs[rung]["scores"]), (tokens + choice["token_ids"], made, named)
+
+    _, before = counts(url)
+    with concurrent.futures.ThreadPoolExecutor(64) as pool:
+        got = list(pool.map(generate, range(64)))
+    preempted = counts(url)[1] - before
+    pairs = [pair for pair, _ in got] + [(scores(url, name, text, **named)[-most:], made)
+                                         for _, (text, made, named) in got[::8]]
+    far, mean = (max(d) for d in zip(*(difference(*pair) for pair in pairs)))
+    good = preempted > 0 and far <= float(worst) and mean <= float(rms)
+    print(f"{name}: {preempted:.0f} preempted, largest {far:.5f}, rms {mean:.6f}: {'ok' if good else 'WRONG'}")
     return good
 
 
@@ -178,5 +228,6 @@ def run_speed(plain, plain_url, *others):
 
 
 if __name__ == "__main__":
-    todo = {"scores": run_scores, "cached": run_cached, "load": run_load, "speed": run_speed}
+    todo = {"static": run_static, "scores": run_scores, "cached": run_cached, "preempted": run_preempted, "load": run_load,
+            "speed": run_speed}
     sys.exit(0 if todo[sys.argv[1]](*sys.argv[2:]) else 1)

@@ -21,7 +21,8 @@ say "classes: exit $?"
 [ -s "$refs/rung-4.json" ] ||
   "$python" "$scripts/far.py" "$models/tiny-ladder" "$kit/refs/tokens.json" "$refs" 0 2 3 4 2>&1 | tee -a "$summary"
 ask mixed 8201 scores "$refs" 0.02 0.001
-ask tight 8202 scores "$refs" 0.02 0.001 # its log must say that some were preempted
+ask tight 8202 scores "$refs" 0.02 0.001
+ask tight 8202 preempted "$refs" 0.02 0.001
 ask v1 8205 scores "$refs" 0.02 0.001
 ask half 8204 scores "$refs" 0.3 0.03
 "$serve" wait uncached 8203 60

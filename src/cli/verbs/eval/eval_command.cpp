@@ -5,6 +5,7 @@
 #include <functional>
 #include <iostream>
 
+#include "base/files/source.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
@@ -30,12 +31,13 @@ struct SampleFlags {
   std::uint64_t seed = 1;
 };
 
-// --form, --without, --prompts, --show-prompt.
+// The last ones of a benchmark.
 void add_sample_flags(CLI::App& task, SampleFlags& flags) {
   add(task, "--form", flags.form)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   add(task, "--without", flags.without);
   add(task, "--prompts", flags.prompts);
   add(task, "--show-prompt", flags.show_prompt);
+  add_eval_output(task, flags.eval);
 }
 
 eval::FrameOptions frame_options(const SampleFlags& flags) {
@@ -119,8 +121,7 @@ void run_suite(const SampleFlags& flags, EvalJob& job, const std::vector<std::st
 struct RulerFlags {
   SampleFlags sample;
   eval::RulerOptions options;
-  std::string data;
-  std::vector<std::string> qa;
+  std::vector<std::string> data;
 };
 
 // SQuAD's file is an object, HotpotQA's a list.
@@ -137,27 +138,31 @@ void run_ruler(RulerFlags& flags) {
   eval::RulerOptions options = flags.options;
   options.lengths = job.lengths;
   options.seed = flags.sample.seed;
-  for (const std::string& file : flags.qa) (is_squad(file) ? options.squad : options.hotpot) = file;
+  std::string folder;  // of samples; files hold questions for those that are made here
+  for (const std::string& path : flags.data) {
+    if (!file_exists(path)) {
+      folder = path;
+    } else {
+      (is_squad(path) ? options.squad : options.hotpot) = path;
+    }
+  }
   options.prompts = chosen_prompts(flags.sample, "ruler/");
-  refuse_if(!flags.data.empty() && !flags.sample.prompts.empty(),
+  refuse_if(!folder.empty() && !flags.sample.prompts.empty(),
             "--prompts changes nothing: samples of --data have their prompts",
             "leave out --prompts or --data");
   chosen_tasks(options);  // an unknown one is refused before the model is loaded
-  std::vector<std::string> reads = flags.qa;
-  reads.push_back(flags.data);
   eval::FrameOptions framed = frame_options(flags.sample);
   // RULER's files include their template.
-  if (!flags.data.empty() && framed.chat == "auto") framed.chat = "off";
-  run_suite(flags.sample, job, reads, framed,
+  if (!folder.empty() && framed.chat == "auto") framed.chat = "off";
+  run_suite(flags.sample, job, flags.data, framed,
             [&](const eval::PromptFrame& frame, eval::TokenCounter& counter, auto& notes) {
-              return flags.data.empty() ? make_ruler(frame, counter, options)
-                                        : read_ruler(frame, flags.data, options, notes);
+              return folder.empty() ? make_ruler(frame, counter, options)
+                                    : read_ruler(frame, folder, options, notes);
             });
 }
 
 void add_eval_ruler(CLI::App& eval) {
-  const auto [verb, flags] =
-      add_verb<RulerFlags>(eval, "ruler", "RULER: 13 tasks of retrieval and tracking", run_ruler);
+  const auto [verb, flags] = add_verb<RulerFlags>(eval, "ruler", run_ruler);
   add_eval_subject(verb, flags.sample.eval);
   add(verb, "--tasks", flags.options.tasks);
   add(verb, "--samples", flags.options.samples);
@@ -165,9 +170,7 @@ void add_eval_ruler(CLI::App& eval) {
       ->check(CLI::Range(std::size_t(1), eval::kMaxRulerQuestions));
   add(verb, "--seed", flags.sample.seed);
   add(verb, "--data", flags.data);
-  add(verb, "--qa", flags.qa);
   add_sample_flags(verb, flags.sample);
-  add_eval_output(verb, flags.sample.eval);
 }
 
 // ---- infinitebench: retrieval, code, mathematics and dialogue at about 100K tokens.
@@ -227,9 +230,7 @@ void run_infinitebench(InfiniteFlags& flags) {
 }
 
 void add_eval_infinitebench(CLI::App& eval) {
-  const auto [verb, flags] = add_verb<InfiniteFlags>(
-      eval, "infinitebench", "InfiniteBench: official files, or four generated tasks",
-      run_infinitebench);
+  const auto [verb, flags] = add_verb<InfiniteFlags>(eval, "infinitebench", run_infinitebench);
   add_eval_subject(verb, flags.sample.eval);
   add(verb, "--data", flags.data);
   add(verb, "--tasks", flags.options.tasks);
@@ -238,7 +239,6 @@ void add_eval_infinitebench(CLI::App& eval) {
   add(verb, "--min-tokens", flags.min_tokens);
   add(verb, "--max-tokens", flags.max_tokens);
   add_sample_flags(verb, flags.sample);
-  add_eval_output(verb, flags.sample.eval);
 }
 
 // ---- longbench-v2: questions with four choices about long documents.
@@ -270,8 +270,7 @@ void run_longbench(LongbenchFlags& flags) {
 }
 
 void add_eval_longbench(CLI::App& eval) {
-  const auto [verb, flags] = add_verb<LongbenchFlags>(
-      eval, "longbench-v2", "LongBench-v2: multiple choice about long documents", run_longbench);
+  const auto [verb, flags] = add_verb<LongbenchFlags>(eval, "longbench-v2", run_longbench);
   add_eval_subject(verb, flags.sample.eval);
   add(verb, "--data", flags.data)->required();
   add(verb, "--max-tokens", flags.max_tokens);
@@ -279,17 +278,16 @@ void add_eval_longbench(CLI::App& eval) {
   add(verb, "--samples", flags.options.samples);
   add(verb, "--seed", flags.sample.seed);
   add_sample_flags(verb, flags.sample);
-  add_eval_output(verb, flags.sample.eval);
 }
 
 }  // namespace
 
 void add_eval(CLI::App& app) {
-  CLI::App* verb = app.add_subcommand("eval", "Measure how far each method extends a model");
-  verb->require_subcommand(1);
+  CLI::App& verb = add_named(app, "eval");
+  verb.require_subcommand(1);
   for (const auto add : {add_eval_ppl, add_eval_needle, add_eval_ruler, add_eval_infinitebench,
                          add_eval_longbench}) {
-    add(*verb);
+    add(verb);
   }
 }
 

@@ -200,8 +200,7 @@ void run_needle_command(const NeedleFlags& flags) {
 }  // namespace
 
 void add_eval_ppl(CLI::App& eval) {
-  const auto [verb, flags] =
-      add_verb<PplFlags>(eval, "ppl", "Perplexity at every length, one pass per document", run_ppl);
+  const auto [verb, flags] = add_verb<PplFlags>(eval, "ppl", run_ppl);
   add_eval_subject(verb, flags.eval);
   add(verb, "--text", flags.text);
   add(verb, "--field", flags.documents.field);
@@ -220,8 +219,7 @@ void add_eval_ppl(CLI::App& eval) {
 }
 
 void add_eval_needle(CLI::App& eval) {
-  const auto [verb, flags] = add_verb<NeedleFlags>(
-      eval, "needle", "Needle in a haystack, by length and depth", run_needle_command);
+  const auto [verb, flags] = add_verb<NeedleFlags>(eval, "needle", run_needle_command);
   add_eval_subject(verb, flags.eval);
   add(verb, "--depths", flags.depths);
   add(verb, "--text", flags.haystack);

@@ -34,9 +34,8 @@ const std::map<std::string, std::string> kDomains = {{"Single-Document QA", "SD"
 Draft read_draft(const json& object, const std::string& name, const Prompt& prompt) {
   if (!object.is_object()) damaged_data(cat(name, " is not a JSON object"), kHint);
   const std::string answer = text_field(object, "answer", name);
-  if (answer.size() != 1 || answer[0] < 'A' || answer[0] > 'D') {
-    damaged_data(cat(name, ": the answer is ", shown(answer), ", not A-D"), kHint);
-  }
+  throw_if(answer.size() != 1 || answer[0] < 'A' || answer[0] > 'D', ErrorKind::corrupt,
+           cat(name, ": the answer is ", shown(answer), ", not A-D"), kHint);
   const auto tag = [&](const char* field) {
     const std::string value = text_field(object, field, name);
     const auto column = kDomains.find(value);
@@ -62,9 +61,8 @@ std::string each_item(const fs::path& file, const JsonLine& take) {
   if (holds_json_lines(file)) return read_jsonl(file, take);
   const std::string name = inner_name(file);
   JsonFile content = read_json_file(file);
-  if (!content.content.is_array()) {
-    damaged_data(cat(printable(name), " is not a list of items"), kHint);
-  }
+  throw_if(!content.content.is_array(), ErrorKind::corrupt,
+           cat(printable(name), " is not a list of items"), kHint);
   std::size_t i = 0;
   for (json& item : content.content) {
     take(cat(printable(name), ", item ", ++i), item);
@@ -120,9 +118,8 @@ SampleSuite read_longbench(const PromptFrame& frame, const fs::path& file,
   std::size_t dropped = 0;
   const std::string digest = each_item(file, [&](const std::string& name, const json& object) {
     Draft draft = read_draft(object, name, prompt);
-    if (!ids.insert(draft.id).second) {
-      damaged_data(cat(name, ": _id ", printable(draft.id), " is given twice"), kHint);
-    }
+    throw_if(!ids.insert(draft.id).second, ErrorKind::corrupt,
+             cat(name, ": _id ", printable(draft.id), " is given twice"), kHint);
     // No token holds more than some bytes: what is far too long need not be tokenized.
     constexpr std::size_t kMaxBytesPerToken = 64;
     if (!options.truncate &&

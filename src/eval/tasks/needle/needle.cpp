@@ -506,9 +506,8 @@ void check_needle(const Target& target, const std::vector<MethodUnderTest>& meth
   check_methods(target, methods, options.lengths);
   if (options.depths.empty()) refuse("no depth to plant a needle at", "give --depths 0,50,100");
   for (const double depth : options.depths) {
-    if (!(depth >= 0 && depth <= 100)) {
-      refuse(cat("depth ", depth, " is not a percentage"), "give --depths between 0 and 100");
-    }
+    refuse_if(!(depth >= 0 && depth <= 100), cat("depth ", depth, " is not a percentage"),
+              "give --depths between 0 and 100");
   }
   if (options.together) check_together(target.tokenizer(), options);
 }

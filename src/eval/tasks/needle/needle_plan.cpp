@@ -134,10 +134,9 @@ void check_texts(const NeedleTexts& own) {
     if (text->find_first_not_of(kBlank) != std::string::npos) continue;
     refuse(cat(flag, " is missing or empty"), "give --needle, --question and --answer together");
   }
-  if (rouge_words(own.answer).empty()) {
-    refuse(cat("the answer '", own.answer, "' has no letter a-z and no digit to look for"),
-           "give an --answer with words or numbers");
-  }
+  refuse_if(rouge_words(own.answer).empty(),
+            cat("the answer '", own.answer, "' has no letter a-z and no digit to look for"),
+            "give an --answer with words or numbers");
 }
 
 bool has_words(const std::string& answer) {
@@ -229,11 +228,10 @@ NeedleTree plan_tree(const Tokenizer& model, const NeedleOptions& options,
       const std::int64_t rest =
           count(tree.head) + count(needle.needle) + count(needle.question) + form.answer_tokens;
       const std::int64_t room = length - rest;
-      if (room < 1) {
-        refuse(cat("length ", length, " leaves no haystack: needle, question and answer take ",
-                   rest, " tokens"),
-               cat("give lengths above ", rest));
-      }
+      refuse_if(room < 1,
+                cat("length ", length, " leaves no haystack: needle, question and answer take ",
+                    rest, " tokens"),
+                cat("give lengths above ", rest));
       const bool at_end = options.depths[d] == 100;
       const std::int64_t wanted = at_end ? room : std::min(asked, room);
       const auto sentence = at_end ? room : snap_back(model, haystack, wanted, reach(asked));
@@ -324,10 +322,9 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     next.id += cat(" x ", times);
     haystacks.push_back(std::move(next));
   }
-  if (haystacks.empty()) {
-    refuse(cat("the haystack has ", longest, " tokens, fewer than the longest length, ", tokens),
-           "give --text more texts, or shorter --lengths");
-  }
+  refuse_if(haystacks.empty(),
+            cat("the haystack has ", longest, " tokens, fewer than the longest length, ", tokens),
+            "give --text more texts, or shorter --lengths");
   return haystacks;
 }
 

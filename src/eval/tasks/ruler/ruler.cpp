@@ -57,13 +57,11 @@ Draft read_draft(const nlohmann::json& object, const std::string& name) {
   draft.body = text_field(object, "input", name);
   if (object.contains("answer_prefix")) draft.prefix = text_field(object, "answer_prefix", name);
   const auto outputs = object.find("outputs");
-  if (outputs == object.end() || !outputs->is_array()) {
-    damaged_data(cat(name, " has no list 'outputs'"), kHint);
-  }
+  throw_if(outputs == object.end() || !outputs->is_array(), ErrorKind::corrupt,
+           cat(name, " has no list 'outputs'"), kHint);
   for (const auto& output : *outputs) {
-    if (!output.is_string() && !output.is_number_integer()) {
-      damaged_data(cat(name, ": an answer is not text but ", output.type_name()), kHint);
-    }
+    throw_if(!output.is_string() && !output.is_number_integer(), ErrorKind::corrupt,
+             cat(name, ": an answer is not text but ", output.type_name()), kHint);
     draft.expected.push_back(output.is_string() ? output.get<std::string>() : output.dump());
   }
   return draft;

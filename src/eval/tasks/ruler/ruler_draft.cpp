@@ -326,10 +326,8 @@ QaCorpus read_corpus(const std::filesystem::path& path, bool single) {
                      e.what()),
                  single ? "give SQuAD's dev-v2.0.json" : "give hotpot_dev_distractor_v1.json");
   }
-  if (questions.empty()) {
-    damaged_data(cat(name, " has no question with an answer"),
-                 "give the development file of the data set");
-  }
+  throw_if(questions.empty(), ErrorKind::corrupt, cat(name, " has no question with an answer"),
+           "give the development file of the data set");
   QaCorpus corpus;
   corpus.documents = documents.texts.size();
   corpus.questions = questions.size();

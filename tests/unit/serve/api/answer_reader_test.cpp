@@ -64,163 +64,88 @@ Joined read(ChatRenderer& renderer, const AnswerSyntax& syntax, const std::strin
   return all;
 }
 
-TEST(AnswerReader, PassesPlainTextOn) {
-  ChatRenderer renderer;
-  ChatInputs in = inputs();
-  in.tools.clear();
-  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
-  EXPECT_EQ(prompt.prompt, "<|im_start|>user\nHow is Rome?<|im_end|>\n<|im_start|>assistant\n");
-  EXPECT_TRUE(prompt.syntax.empty() && prompt.grammar.empty());
-  const Joined all = read(renderer, {{}, false, {}, "Echo: "}, "Rome is fine.", 4);
-  EXPECT_EQ(all.content, "Echo: Rome is fine.");
-  EXPECT_EQ(all.deltas, 4);
-}
+// Reasoning in the tags that templates of models that think have.
+constexpr const char* kThinking =
+    "{% for m in messages %}<{{ m.role }}>"
+    "{% if m.role == 'assistant' and m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n"
+    "</think>\n\n{% endif %}{{ m.content }}</s>{% endfor %}"
+    "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and "
+    "enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}";
 
-TEST(AnswerReader, FindsToolCallsInPieces) {
-  ChatRenderer renderer;
-  const ChatPrompt prompt = renderer.prepare(kChat, inputs(), kLimit);
-  EXPECT_TRUE(contains(prompt.prompt, "weather"));
-  EXPECT_TRUE(prompt.lazy);
-  EXPECT_EQ(prompt.trigger_words.size(), 1U);
-  EXPECT_FALSE(prompt.syntax.empty());
-  const std::string text =
-      "Let me see.\n<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}\n"
-      "</tool_call>";
-  for (const std::size_t size : {std::size_t{5}, text.size() + 1}) {
-    const Joined all = read(renderer, {prompt.syntax, false}, text, size);
-    EXPECT_EQ(all.content.substr(0, 11), "Let me see.") << size;
-    EXPECT_FALSE(contains(all.content, "tool_call"));
-    ASSERT_EQ(all.calls.size(), 1U) << size;
-    EXPECT_EQ(all.calls[0].name, "weather");
-    EXPECT_EQ(all.calls[0].arguments, "{\"city\": \"Rome\"}") << size;
-    if (size == 5) {
-      EXPECT_GT(all.deltas, 4);
+// What is asked for, by the words of a transcript.
+struct Asked {
+  explicit Asked(const std::string& words) {
+    const auto said = [&](const char* word) { return contains(words, word); };
+    if (said("thinking")) chat = {kThinking, "", "</s>", false};
+    if (said("bare")) {
+      chat = {"{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}", "", "</s>",
+              false};
     }
+    if (said("no-tools") || said("thinking")) in.tools.clear();
+    if (said("required")) in.tool_choice = "required";
+    if (said("parallel")) in.parallel_tool_calls = true;
+    if (said("one-call")) in.parallel_tool_calls = false;
+    if (said("unsplit")) in.split_reasoning = false;
+    if (said("thoughtless")) in.variables = R"({"enable_thinking": false})", in.thinking = false;
+    if (said("continue")) {
+      in.messages = R"([{"role": "user", "content": "Tell."},
+                        {"role": "assistant", "content": "Once upon"}])";
+      in.continue_final = true;
+      in.add_generation_prompt = false;
+    }
+    if (said("named")) names = {"weather"};
+    if (said("echo")) echo = "Echo: ";
+    continued = said("continue");
+    parallel = !said("one-call");
   }
-}
-
-TEST(AnswerReader, FindsSeveralCalls) {
-  ChatRenderer renderer;
+  ChatTemplate chat = kChat;
   ChatInputs in = inputs();
-  in.parallel_tool_calls = true;
-  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
-  const auto call = [](const std::string& city) {
-    return "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"" + city +
-           "\"}}\n</tool_call>";
-  };
-  const Joined all = read(renderer, {prompt.syntax, false}, call("Rome") + "\n" + call("Oslo"), 9);
-  ASSERT_EQ(all.calls.size(), 2U);
-  EXPECT_EQ(all.calls[1].arguments, "{\"city\": \"Oslo\"}");
-  EXPECT_NE(all.calls[0].id, all.calls[1].id);
+  std::vector<std::string> names;
+  std::string echo;
+  bool continued = false, parallel = true;
+};
+
+// The end of the prompt and the first rule of the grammar.
+std::string prepared(ChatRenderer& renderer, const Asked& a) {
+  const ChatPrompt prompt = renderer.prepare(a.chat, a.in, kLimit);
+  const std::size_t root = prompt.grammar.find("root ::=");
+  return prompt.prompt.substr(prompt.prompt.size() -
+                              std::min<std::size_t>(70, prompt.prompt.size())) +
+         (prompt.lazy ? "\n  lazy, words " + std::to_string(prompt.trigger_words.size()) : "") +
+         (prompt.syntax.empty() ? "" : "\n  with a syntax") +
+         (prompt.begun.empty() ? "" : "\n  begun " + prompt.begun) +
+         (prompt.grammar.empty()
+              ? ""
+              : "\n  " + prompt.grammar.substr(root, prompt.grammar.find('\n', root) - root));
 }
 
-// An answer may end anywhere, and may be nothing that the template would write.
-TEST(AnswerReader, ReadsWhatItCan) {
-  ChatRenderer renderer;
-  ChatInputs in = inputs();
-  in.tool_choice = "required";
-  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
-  EXPECT_FALSE(prompt.lazy || prompt.grammar.empty());
-  EXPECT_TRUE(prompt.begun.empty());  // the grammar begins with the call
-  EXPECT_TRUE(contains(prompt.grammar, "root ::= tool-call | tool-calls\n"));
-  EXPECT_FALSE(contains(prompt.grammar, "tool-call?"));
-  for (const char* choice : {"required", "auto"}) {
-    in.tool_choice = choice;
-    in.parallel_tool_calls = false;
-    const std::string one = renderer.prepare(kChat, in, kLimit).grammar;
-    EXPECT_TRUE(contains(one, "root ::= tool-call\n"));
+// The same in pieces of 3 and 5 bytes and in one.
+std::string read_answer(ChatRenderer& renderer, const Asked& a, const std::string& text) {
+  AnswerSyntax syntax{renderer.prepare(a.chat, a.in, kLimit).syntax, a.continued, a.names, a.echo};
+  syntax.parallel = a.parallel;
+  std::string said;
+  int deltas = 0;  // in the smallest pieces
+  for (const std::size_t size : {std::size_t{3}, std::size_t{5}, text.size() + 1}) {
+    const Joined all = read(renderer, syntax, text, size);
+    std::string now = "content: " + all.content;
+    if (!all.reasoning.empty()) now += "\nreasoning: " + all.reasoning;
+    std::set<std::string> ids;
+    for (const engine::ToolCall& call : all.calls) {
+      now += "\ncall: " + call.name + " " + call.arguments;
+      EXPECT_TRUE(ids.insert(call.id).second) << text;
+    }
+    EXPECT_TRUE(said.empty() || said == now) << text << "\n" << said << "\n" << now;
+    said = now;
+    deltas = size == 3 ? all.deltas : deltas;
   }
-  const Joined cut = read(renderer, {prompt.syntax, false},
-                          "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Ro", 6);
-  ASSERT_EQ(cut.calls.size(), 1U);
-  EXPECT_EQ(cut.calls[0].arguments.rfind("{\"city\": \"Ro", 0), 0U) << cut.calls[0].arguments;
-  const Joined other = read(renderer, {prompt.syntax, false}, "No, thanks.", 20);
-  EXPECT_EQ(other.content, "No, thanks.");
+  return said + "\n(" + std::to_string(deltas) + " deltas)";
 }
 
-TEST(AnswerReader, TakesTheBareJsonOfACallForOne) {
+TEST(AnswerReader, ReadsAnswersInPieces) {
   ChatRenderer renderer;
-  const AnswerSyntax syntax{renderer.prepare(kChat, inputs(), kLimit).syntax, false, {"weather"}};
-  for (const char* text :
-       {"```json\n{\n  \"name\": \"weather\",\n  \"arguments\": {\"city\": \"Rome\"}\n}\n```",
-        "{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}",
-        "{{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}}}"}) {
-    const Joined all = read(renderer, syntax, text, 5);
-    ASSERT_EQ(all.calls.size(), 1U) << text;
-    EXPECT_EQ(all.calls[0].arguments, "{\"city\":\"Rome\"}");
-    EXPECT_EQ(all.content, "") << text;
-  }
-  for (const char* text : {"```json\n{\"name\": \"other\", \"arguments\": {}}\n```",
-                           "```python\nprint(1)\n```", "{\"name\": \"weather\"}",
-                           "{\"name\": \"weather\", \"arguments\": {\"city\": \"Rome\"}} it is."}) {
-    const Joined all = read(renderer, syntax, text, 5);
-    EXPECT_TRUE(all.calls.empty()) << text;
-    EXPECT_EQ(all.content, text);
-  }
-}
-
-// As Qwen2.5-Coder-1.5B writes them.
-TEST(AnswerReader, TakesSeveralBareCallsForSeveral) {
-  ChatRenderer renderer;
-  AnswerSyntax syntax{renderer.prepare(kChat, inputs(), kLimit).syntax, false, {"weather"}};
-  const std::string rome = R"({"name": "weather", "arguments": {"city": "Rome"}})";
-  const std::string oslo = R"({"name": "weather", "arguments": {"city": "O}s\"{lo"}})";
-  for (const std::string& text : {"```json\n" + rome + "\n" + oslo + "\n```", rome + ", " + oslo,
-                                  "{" + rome + "}, " + oslo + "}"}) {
-    const Joined all = read(renderer, syntax, text, 5);
-    ASSERT_EQ(all.calls.size(), 2U) << text;
-    EXPECT_EQ(all.calls[0].arguments, R"({"city":"Rome"})");
-    EXPECT_EQ(all.calls[1].arguments, R"({"city":"O}s\"{lo"})");
-    EXPECT_NE(all.calls[0].id, all.calls[1].id);
-    EXPECT_EQ(all.content, "") << text;
-  }
-  for (const std::string& text : {rome + " and " + oslo, rome + "\n{\"name\": \"weather\"",
-                                  rome + ", {\"name\": \"other\", \"arguments\": {}}"}) {
-    const Joined all = read(renderer, syntax, text, 5);
-    EXPECT_TRUE(all.calls.empty()) << text;
-    EXPECT_EQ(all.content, text);
-  }
-  syntax.parallel = false;
-  EXPECT_EQ(read(renderer, syntax, rome + "\n" + oslo, 5).calls.size(), 1U);
-}
-
-TEST(AnswerReader, SplitsReasoning) {
-  ChatRenderer renderer;
-  const std::string thinking =
-      "{% for m in messages %}<{{ m.role }}>"
-      "{% if m.role == 'assistant' and m.reasoning_content %}<think>\n{{ m.reasoning_content }}\n"
-      "</think>\n\n{% endif %}{{ m.content }}</s>{% endfor %}"
-      "{% if add_generation_prompt %}<assistant>{% if enable_thinking is defined and "
-      "enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}{% endif %}";
-  const ChatTemplate chat{thinking, "", "</s>", false};
-  ChatInputs in = inputs();
-  in.tools.clear();
-  const ChatPrompt prompt = renderer.prepare(chat, in, kLimit);
-  ASSERT_FALSE(prompt.syntax.empty());
-  const std::string text = "<think>\nHot there.\n</think>\n\nIt is warm.";
-  for (const std::size_t size : {std::size_t{3}, text.size() + 1}) {
-    const Joined all = read(renderer, {prompt.syntax, false}, text, size);
-    EXPECT_TRUE(contains(all.reasoning, "Hot there.")) << size;
-    EXPECT_EQ(all.content, "It is warm.") << size;
-  }
-  in.split_reasoning = false;
-  const ChatPrompt whole = renderer.prepare(chat, in, kLimit);
-  EXPECT_EQ(read(renderer, {whole.syntax, false}, text, 100).content, text);
-  in.variables = R"({"enable_thinking": false})";
-  in.thinking = false;
-  EXPECT_TRUE(contains(renderer.prepare(chat, in, kLimit).prompt, "<think>\n\n</think>"));
-}
-
-TEST(AnswerReader, ContinuesAMessageWithoutRepeatingIt) {
-  ChatRenderer renderer;
-  ChatInputs in;
-  in.messages = R"([{"role": "user", "content": "Tell."},
-                    {"role": "assistant", "content": "Once upon"}])";
-  in.continue_final = true;
-  in.add_generation_prompt = false;
-  const ChatPrompt prompt = renderer.prepare(kChat, in, kLimit);
-  EXPECT_EQ(prompt.prompt.substr(prompt.prompt.size() - 9), "Once upon") << prompt.prompt;
-  EXPECT_EQ(read(renderer, {prompt.syntax, true}, " a time", 3).content, " a time");
+  test::expect_functions(
+      "answers", {{"prompt", [&](auto& a) { return prepared(renderer, Asked(a[0])); }},
+                  {"read", [&](auto& a) { return read_answer(renderer, Asked(a[0]), a[1]); }}});
 }
 
 // The templates of models that people use, as llama.cpp collects them: a schema and a required call
@@ -251,14 +176,6 @@ TEST(AnswerReader, NoTemplateForgetsASchemaOrARequiredCall) {
   }
   EXPECT_GT(count, 50);
   EXPECT_GT(with_tools, 45);
-}
-
-TEST(AnswerReader, RefusesToolsThatATemplateDoesNotHave) {
-  ChatRenderer renderer;
-  const ChatTemplate plain{"{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}",
-                           "", "</s>", false};
-  const Error error = test::error_of([&] { renderer.prepare(plain, inputs(), kLimit); });
-  EXPECT_TRUE(contains(error.what(), "no place for tools"));
 }
 
 }  // namespace

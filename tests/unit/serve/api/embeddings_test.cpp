@@ -4,6 +4,7 @@
 #include "serve/api/service.h"
 #include "support/scripted.h"
 #include "support/test.h"
+#include "unit/serve/routes.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
@@ -44,17 +45,6 @@ struct EmbedTrial {
     return embeddings_reply(
         service, scheduler, route, body.dump(), [] { return false; }, use);
   }
-  // The status, and what the message has to contain.
-  void refused(const ordered_json& body, const std::string& words, Route route = Route::embeddings,
-               int status = 400) {
-    try {
-      ask(body, route);
-      ADD_FAILURE() << body;
-    } catch (const ApiError& error) {
-      EXPECT_EQ(error.status, status) << error.what();
-      EXPECT_TRUE(contains(error.what(), words));
-    }
-  }
   TimelineModel& model;
   engine::ChatRenderer renderer;
   Ladder ladder;
@@ -63,77 +53,24 @@ struct EmbedTrial {
   Progress use;
 };
 
-TEST(Embeddings, HaveOpenAisShape) {
+// The numbers of an embedding are the tokens of a text, the first and the last of them; "ends"
+// makes texts get an end, and "bare" has a model without embeddings.
+TEST(Embeddings, AreMadeOrRefused) {
   Embedder model(ScriptedOptions{});
-  EmbedTrial t(model);
-  const ordered_json one = t.ask({{"input", "abc"}, {"model", "scripted"}, {"user", "me"}});
-  EXPECT_EQ(one, ordered_json::parse(R"({"object": "list", "data": [{"object": "embedding",
-      "index": 0, "embedding": [4.0, 256.0, 99.0]}], "model": "scripted",
-      "usage": {"prompt_tokens": 4, "total_tokens": 4}, "mrrope": {"ignored": ["user"]}})"));
-  EXPECT_EQ(t.use.prompt, 4);
-  const auto rows = [&](const ordered_json& input) {
-    ordered_json out = ordered_json::array();
-    const ordered_json said = t.ask({{"input", input}});
-    for (const auto& row : said.at("data")) out.push_back(row["embedding"]);
-    return out.dump();
-  };
-  EXPECT_EQ(rows({"a", "bc"}), "[[2.0,256.0,97.0],[3.0,256.0,99.0]]");
-  EXPECT_EQ(rows({5, 6}), "[[2.0,5.0,6.0]]");
-  EXPECT_EQ(rows({{5, 6}, {9}}), "[[2.0,5.0,6.0],[1.0,9.0,9.0]]");
-  const auto packed = t.ask({{"input", {"a"}}, {"encoding_format", "base64"}});
-  EXPECT_EQ(packed["data"][0]["embedding"], "AAAAQAAAgEMAAMJC");
-  model.ends = true;  // texts get their end, tokens are taken as they are
-  EXPECT_EQ(rows({"a"}), "[[3.0,256.0,7.0]]");
-  EXPECT_EQ(rows({5, 6}), "[[2.0,5.0,6.0]]");
-}
-
-TEST(Embeddings, HaveOllamasShapes) {
-  Embedder model(ScriptedOptions{});
-  EmbedTrial t(model);
-  const ordered_json two = t.ask({{"input", {"a", "bc"}}}, Route::ollama_embed);
-  EXPECT_EQ(two["embeddings"].dump(), "[[2.0,256.0,97.0],[3.0,256.0,99.0]]");
-  EXPECT_EQ(two["prompt_eval_count"], 5);
-  EXPECT_EQ(two["model"], "scripted");
-  EXPECT_EQ(t.ask({{"prompt", "a"}}, Route::ollama_embeddings).dump(),
-            R"({"embedding":[2.0,256.0,97.0]})");
-  // The window has 64 tokens.
-  const std::string text(100, 'x');
-  EXPECT_EQ(t.ask({{"input", text}}, Route::ollama_embed)["prompt_eval_count"], 64);
-  model.ends = true;
-  EXPECT_EQ(t.ask({{"prompt", text}}, Route::ollama_embeddings)["embedding"].dump(),
-            "[64.0,256.0,7.0]");
-  t.refused({{"input", text}, {"truncate", false}}, "102", Route::ollama_embed);
-}
-
-TEST(Embeddings, RefuseBadInputByName) {
-  Embedder model(ScriptedOptions{});
-  EmbedTrial t(model);
-  for (const char* empty : {R"("")", "[]", R"(["a", ""])", R"([[1], []])"}) {
-    t.refused({{"input", ordered_json::parse(empty)}}, "is empty");
-  }
-  t.refused(ordered_json::object(), "'input'");
-  for (const char* wrong : {"5", "true", R"({"text": "a"})", R"([{"text": "a"}])", R"(["a", 5])",
-                            R"([5, "a"])", "[1.5]", "[-1]", "[[1], 2]"}) {
-    t.refused({{"input", ordered_json::parse(wrong)}}, "'input");
-  }
-  t.refused({{"input", {1, 99999}}}, "the last token of the vocabulary is 257");
-  t.refused({{"input", std::string(64, 'x')}}, "65 tokens, and the model's window has 64");
-  t.refused({{"input", std::vector<std::string>(2049, "a")}}, "at most 2048");
-  t.refused({{"input", "a"}, {"encoding_format", "int8"}}, "choose one of float, base64");
-  t.refused({{"input", "a"}, {"dimensions", 8}}, "'dimensions' is not supported");
-  t.refused({{"input", "a"}, {"model", "other"}}, "no model 'other'", Route::embeddings, 404);
-  t.refused({{"input", {1, 2}}}, "must be a string", Route::ollama_embed);
-  t.refused({{"prompt", {"a"}}}, "must be a string", Route::ollama_embeddings);
-  t.refused({{"input", "a"}}, "'prompt'", Route::ollama_embeddings);
-  try {
-    t.ask({{"input", {"a", "b!"}}});
-    ADD_FAILURE();
-  } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "the device is gone");
-  }
   ScriptedModel without(ScriptedOptions{});
-  EmbedTrial none(without);
-  none.refused({{"input", "a"}}, "has no embeddings");
+  EmbedTrial trial(model), bare(without);
+  test::Functions functions;
+  for (const std::string route : {"embeddings", "ollama_embed", "ollama_embeddings"}) {
+    functions[route] = [&, route](auto& a) {
+      model.ends = a.size() > 1 && a[1] == "ends";
+      EmbedTrial& t = a.size() > 1 && a[1] == "bare" ? bare : trial;
+      const std::string said =
+          refusal([&] { return t.ask(ordered_json::parse(a[0]), route_named(route)).dump(); });
+      return std::regex_replace(said, std::regex("_duration\":[0-9]+"), "_duration\":0") +
+             cat(" (", t.use.prompt, " tokens)");
+    };
+  }
+  test::expect_functions("embeddings", functions);
 }
 
 TEST(Embeddings, AThousandTextsLeaveRoomForAnswers) {
@@ -166,7 +103,7 @@ TEST(Embeddings, AClientThatIsGoneCostsNoMore) {
   EXPECT_EQ(status, 499);
   while (!t.scheduler.idle()) std::this_thread::yield();
   t.scheduler.refuse_new();
-  t.refused({{"input", "a"}}, "shutting down", Route::embeddings, 503);
+  EXPECT_EQ(status_of([&] { t.ask({{"input", "a"}}); }), 503);
 }
 
 TEST(RequestLog, HasCountsInWordsOrJson) {

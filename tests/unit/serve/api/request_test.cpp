@@ -21,15 +21,6 @@ CompletionRequest parse_llama_completion(std::string_view body,
   return parse_request(body, Route::llama_completion, limits);
 }
 
-// A refusal: status, field and message.
-std::string refusal(const std::function<std::string()>& parse) {
-  try {
-    return parse();
-  } catch (const ApiError& error) {
-    return cat(error.status, " ", error.param, ": ", error.what());
-  }
-}
-
 ordered_json prompts_json(const CompletionRequest& r) {
   ordered_json prompts = ordered_json::array();
   for (const auto& parts : r.prompts) {

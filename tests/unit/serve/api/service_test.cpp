@@ -6,6 +6,7 @@
 #include "support/crowd.h"
 #include "support/scripted.h"
 #include "support/test.h"
+#include "unit/serve/routes.h"
 #include "unit/serve/schedule/finish.h"
 
 namespace mrrope::serve {
@@ -65,96 +66,61 @@ std::vector<PendingAnswer> submitted(Trial& t, Scheduler& scheduler,
   return submit(t.service, scheduler, prepare_jobs(t.service, request, {}), request.answers, 1);
 }
 
-TEST(Service, MakesJobs) {
-  ScriptedModel model({});
-  Trial t(model);
-  const auto job = [&](const std::string& body) {
-    return prepare_jobs(t.service, parse_request(body, Route::completion, t.service.limits), {})
-        .front()
-        .job;
-  };
-  const Job plain = job(R"({"prompt": "abc"})");
-  EXPECT_EQ(plain.prompt, model.tokenize("abc", true, true));
-  EXPECT_EQ(plain.length, 16);
-  EXPECT_TRUE(plain.cache_prompt);
-  const Job full = job(R"({"prompt": "abc", "n_predict": -1, "seed": 3, "cache_prompt": false})");
-  EXPECT_GT(full.length, 2000);
-  EXPECT_EQ(full.sampling.seed, 3U);
-  EXPECT_FALSE(full.cache_prompt);
-  EXPECT_EQ(job(R"({"prompt": "abc", "cache_salt": "mine"})").cache_salt, "mine");
-  EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7})").length, 7);
-  EXPECT_EQ(job(R"({"prompt": "abc", "n_predict": 7, "max_tokens": 5})").length, 5);
-  EXPECT_EQ(status_of([&] { job(R"({"prompt": [999]})"); }), 400);
-  EXPECT_EQ(status_of([&] { job(R"({"prompt": "a", "model": "other"})"); }), 404);
-  const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
-  EXPECT_EQ(status_of([&] {
-              prepare_jobs(t.service, parse_request(chat, Route::chat, t.service.limits), {});
-            }),
-            400);
-  EXPECT_TRUE(contains(t.service.chat_error, "no chat template"));
+// What a job has that not every job has.
+std::string described(const PreparedJob& order) {
+  const Job& job = order.job;
+  std::string out = cat(ordered_json(job.prompt).dump(), " then ", job.length);
+  if (!job.cache_prompt) out += ", not cached";
+  if (!job.cache_salt.empty()) out += ", salt " + job.cache_salt;
+  if (!order.syntax.echo.empty()) out += ", echo " + order.syntax.echo;
+  if (job.sampling.repeat_last_n != Sampling{}.repeat_last_n) {
+    out += cat(", repeat_last_n ", job.sampling.repeat_last_n);
+  }
+  for (const auto& [token, bias] : job.sampling.bias) out += cat(", bias ", token, " ", bias);
+  return out;
 }
 
-TEST(Service, ResolvesWhatSamplingNeeds) {
+TEST(Service, AnswersOrRefuses) {
   ScriptedModel model({});
-  Trial t(model);
-  const auto order = [&](const std::string& more) {
-    return prepare_jobs(t.service,
-                        parse_request(R"({"prompt": "abc", )" + more + "}", Route::completion,
-                                      t.service.limits),
-                        {})
-        .front();
+  ServerSettings any = settings();
+  any.any_model = true;
+  any.context = std::int64_t{1} << 40;
+  const Trial t(model), open(model, any);
+  const Service& service = t.service;
+  const auto job = [&](const std::string& body, Route route) {
+    return described(prepare_jobs(service, parse_request(body, route, service.limits), {}).front());
   };
-  const Sampling s =
-      order(R"("logit_bias": [["ab", 2], [5, false]], "repeat_last_n": -1)").job.sampling;
-  ASSERT_EQ(s.bias.size(), 3U);
-  EXPECT_EQ(s.bias[0], (std::pair<Token, float>{'a', 2.0F}));
-  EXPECT_EQ(s.bias[1], (std::pair<Token, float>{'b', 2.0F}));
-  EXPECT_EQ(s.bias[2].first, 5);
-  EXPECT_EQ(s.repeat_last_n, 2000);
-  EXPECT_EQ(order(R"("echo": true)").syntax.echo, "abc");
-  const auto refused = [&](const std::string& more) -> std::string {
-    try {
-      order(more);
-    } catch (const ApiError& error) {
-      return error.param + ": " + error.what();
-    }
-    return "";
-  };
-  EXPECT_EQ(refused(R"("logit_bias": {"258": 1})").rfind("logit_bias: ", 0), 0U);
-  EXPECT_EQ(refused(R"("grammar": "root ::= x")").rfind("grammar: ", 0), 0U);
-  EXPECT_TRUE(contains(refused(R"("grammar": "root ::= x")"), "'x'"));
-  EXPECT_EQ(refused(R"("json_schema": {"type": "wizard"})").rfind("json_schema: ", 0), 0U);
-  // The engine of this test has no grammars.
-  EXPECT_EQ(refused(R"("grammar": "root ::= [a-z]")").rfind("grammar: this model", 0), 0U);
-}
-
-TEST(Service, AnyModelNameIfTheServerSaysSo) {
-  ScriptedModel model({});
-  const Trial strict(model);
-  EXPECT_EQ(status_of([&] { check_model(strict.service, "gpt-9"); }), 404);
-  EXPECT_EQ(status_of([&] { check_model(strict.service, "scripted:latest"); }), 200);
-  ServerSettings s = settings();
-  s.any_model = true;
-  const Trial open(model, s);
-  EXPECT_EQ(status_of([&] { check_model(open.service, "gpt-9"); }), 200);
-}
-
-TEST(Service, Replies) {
-  ScriptedModel model({});
-  Trial t(model);
-  EXPECT_EQ(tokenize_reply(t.service, R"({"content": "ab"})", {}).dump(), R"({"tokens":[97,98]})");
-  EXPECT_EQ(
-      tokenize_reply(t.service, R"({"content": "a\u00e4", "with_pieces": true})", {}).dump(),
-      R"({"tokens":[{"id":97,"piece":"a"},{"id":195,"piece":[195]},{"id":164,"piece":[164]}]})");
-  EXPECT_EQ(detokenize_reply(t.service, R"({"tokens": [97, 98]})").dump(), R"({"content":"ab"})");
-  EXPECT_EQ(status_of([&] { detokenize_reply(t.service, R"({"tokens": [258]})"); }), 400);
-  EXPECT_EQ(props_reply(t.service)["rungs"].size(), t.ladder.rungs().size());
-  EXPECT_EQ(models_reply(t.service)["data"][0]["id"], "scripted");
-  SchedulerCounts counts;
-  counts.ended[Outcome::End::stop] = 3;
-  const std::string text = metrics_text(counts, {{200, 5}}, 1.5);
-  EXPECT_TRUE(contains(text, "mrrope_answers_total{end=\"stop\"} 3\n"));
-  EXPECT_TRUE(contains(text, "mrrope_http_responses_total{code=\"200\"} 5\n"));
+  const test::Functions functions = {
+      {"job", [&](auto& a) { return job(a[0], Route::completion); }},
+      {"chat", [&](auto& a) { return job(a[0], Route::chat); }},
+      {"seed",
+       [&](auto& a) {
+         const auto request = parse_request(a[0], Route::completion, service.limits);
+         return std::to_string(prepare_jobs(service, request, {}).front().job.sampling.seed);
+       }},
+      {"tokenize", [&](auto& a) { return tokenize_reply(service, a[0], {}).dump(); }},
+      {"detokenize", [&](auto& a) { return detokenize_reply(service, a[0]).dump(); }},
+      {"props", [&](auto&) { return props_reply(service)["rungs"].dump(); }},
+      {"models", [&](auto&) { return models_reply(service)["data"][0]["id"].dump(); }},
+      {"model", [&](auto& a) { return check_model(service, a[0]), std::string("ok"); }},
+      {"any", [&](auto& a) { return check_model(open.service, a[0]), std::string("ok"); }},
+      {"limits",
+       [&](auto&) {
+         return cat(open.service.limits.bytes, " bytes, ", open.service.limits.values, " values");
+       }},
+      {"metrics", [&](auto&) {
+         SchedulerCounts counts;
+         counts.ended[Outcome::End::stop] = 3;
+         return " " +
+                std::regex_replace(metrics_text(counts, {{200, 5}}, 1.5), std::regex("\n"), "\n ");
+       }}};
+  test::Functions refusing;
+  for (const auto& [name, function] : functions) {
+    refusing[name] = [&function = function](auto& a) {
+      return refusal([&] { return function(a); });
+    };
+  }
+  test::expect_functions("service", refusing);
 }
 
 // A model whose tokenizer asks whether to go on.
@@ -242,15 +208,6 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
   while (!stream.next(out, std::chrono::milliseconds(100))) {
   }
   EXPECT_EQ(out.rfind("data: {\"error\":{\"message\":\"no such key\"", 0), 0U) << out;
-}
-
-TEST(Service, LimitsAreBounded) {
-  ScriptedModel model({});
-  ServerSettings s = settings();
-  s.context = std::int64_t{1} << 40;
-  const Trial trial(model, s);
-  EXPECT_LE(trial.service.limits.bytes, std::size_t{64} << 20);
-  EXPECT_LE(trial.service.limits.values, std::size_t{4} << 20);
 }
 
 // Ten times as slow at the end as at the start; then the same after 900 cached tokens.

@@ -2,6 +2,7 @@
 // What conversations share, and how they get along in one cache. The scripted model counts what it
 // computes, and its answers depend on every token and on the rung, so a wrong copy changes them.
 
+#include "base/text.h"
 #include "serve/api/request.h"
 #include "serve/schedule/scheduler.h"
 #include "support/scripted.h"
@@ -79,19 +80,34 @@ std::vector<Token> alone(const std::string& text, std::int64_t length = 12) {
 const std::string kSystem(100, 's');
 constexpr std::int64_t kShared = 101;  // with BOS
 
-TEST(SharedPrefix, IsCopiedFromAnotherConversation) {
-  Trial s({.slots = 3});
-  const std::string other = kSystem + std::string(90, 'A');
-  const Said first = finish(*s.submit(other));
-  const std::int64_t before = s.model.computed();
-  const Said second = finish(*s.submit(kSystem + "BBB"));
-  EXPECT_EQ(second.outcome.cached, kShared);
-  EXPECT_EQ(s.model.computed() - before, 3 + 11);
-  EXPECT_EQ(second.tokens, alone(kSystem + "BBB"));
-  // The first conversation is still there, and can be continued.
-  std::vector<Token> more = s.model.tokenize(other, true, false);
-  more.insert(more.end(), first.tokens.begin(), first.tokens.end());
-  EXPECT_EQ(finish(*s.submit(more, 5)).outcome.cached, std::int64_t(more.size()) - 1);
+// "CONDITIONS | TEXT | TEXT ...": texts one after the other, each "TEXT then LENGTH as SALT". What
+// each finds in the cache and lets the model compute, which gives the answer of a model alone.
+std::string conversations(const test::Arguments& a) {
+  SchedulerLimits limits;
+  const auto said = [&](const char* word) { return contains(a[0], word); };
+  limits.slots = a[0][0] - '0';
+  if (said("pool")) limits.pool = std::stol(a[0].substr(a[0].find("pool") + 5));
+  limits.deterministic = said("deterministic");
+  Trial s(limits, !said("unforgetting"), said("near"));
+  std::string out;
+  for (std::size_t i = 1; i < a.size(); ++i) {
+    const std::size_t then = a[i].find(" then "), as = a[i].find(" as ");
+    const std::string text = a[i].substr(0, std::min(then, as));
+    const std::int64_t length = then == std::string::npos ? 12 : std::stol(a[i].substr(then + 6));
+    const std::int64_t before = s.model.computed();
+    const auto salt = as == std::string::npos ? std::string() : a[i].substr(as + 4);
+    const Said found = finish(*s.submit(text, length, salt));
+    EXPECT_EQ(found.outcome.end, Outcome::End::length) << found.outcome.message;
+    EXPECT_TRUE(said("near") || found.tokens == alone(text, length)) << i;
+    out += cat(out.empty() ? "" : ", ", found.outcome.cached, "+", s.model.computed() - before);
+  }
+  std::int64_t held = 0;
+  for (const SlotState& slot : s.scheduler->slots()) held += slot.length;
+  return out + cat("; ", held, " kept");
+}
+
+TEST(SlotCache, WhatConversationsShare) {
+  test::expect_functions("slot_cache", {{"slots", conversations}});
 }
 
 // Also from one that is being written; but not if its keys are on another rung.
@@ -108,12 +124,6 @@ TEST(SharedPrefix, IsCopiedFromARunningAnswerOnTheSameRung) {
     EXPECT_EQ(said.tokens, alone(kSystem + "B"));
     EXPECT_EQ(finish(*running).tokens, alone(kSystem + std::string(size, 'A'), 100));
   }
-}
-
-TEST(SharedPrefix, IsNotCopiedWhereNothingCanBeForgotten) {
-  Trial s({.slots = 3}, false);
-  finish(*s.submit(kSystem + std::string(60, 'x')));
-  EXPECT_EQ(finish(*s.submit(kSystem + std::string(60, 'y'))).outcome.end, Outcome::End::length);
 }
 
 // Several answers to one prompt, sent at once: it is read once.
@@ -142,42 +152,6 @@ TEST(SharedPrefix, OutlivesAReaderThatIsCancelled) {
   EXPECT_EQ(finish(*second).tokens, alone(prompt, 5));
 }
 
-// Tokens that such a context would read again inside the window are read, and counted, as a prompt.
-TEST(NearPart, NothingIsKeptBackInsideTheWindow) {
-  for (const bool near : {false, true}) {
-    Trial s({.slots = 1}, true, near);
-    const std::string prompt(300, 'p');
-    finish(*s.submit(prompt));
-    EXPECT_EQ(finish(*s.submit(prompt.substr(0, 280))).outcome.cached, 280);
-    EXPECT_EQ(finish(*s.submit(prompt.substr(0, 200))).outcome.cached, near ? 0 : 200);
-    EXPECT_EQ(finish(*s.submit(prompt.substr(0, 150))).outcome.cached, 150);
-  }
-}
-
-// The conversation with most in common is too long to be copied.
-TEST(Pool, NoConversationIsForgottenInVain) {
-  Trial s({.slots = 3, .pool = 400});
-  const std::string first(60, 's');
-  const std::string both = first + std::string(90, 't');
-  finish(*s.submit(first + std::string(40, 'A')));
-  finish(*s.submit(both + std::string(90, 'B')));
-  const Said said = finish(*s.submit(both + "C"));
-  EXPECT_EQ(said.outcome.end, Outcome::End::length) << said.outcome.message;
-  EXPECT_EQ(said.tokens, alone(both + "C"));
-}
-
-// One cache for all: a long chat takes the room of idle ones.
-TEST(Pool, IdleConversationsMakeRoom) {
-  Trial s({.slots = 3, .pool = kContext});
-  finish(*s.submit(std::string(250, 'a')));
-  finish(*s.submit(std::string(250, 'b')));
-  const std::string prompt(500, 'c');
-  EXPECT_EQ(finish(*s.submit(prompt, 99)).tokens, alone(prompt, 99));
-  std::int64_t held = 0;
-  for (const SlotState& slot : s.scheduler->slots()) held += slot.length;
-  EXPECT_EQ(held, 600 - 1);  // the last token was not read
-}
-
 // Answers that together outgrow it take turns, and each is what it would have been alone.
 TEST(Pool, AnswersThatOutgrowItAreAllFinished) {
   Trial s({.slots = 3, .pool = kContext});
@@ -204,31 +178,6 @@ TEST(Deterministic, ReadsAndWritesInFixedShapes) {
   for (const auto& answer : answers) finish(*answer);
   EXPECT_EQ(s.model.together, 1U);
   EXPECT_LE(s.model.most, part);
-  // Of a prompt that is known whole parts are used again, unless their keys were turned further.
-  finish(*s.submit(std::string(200, 'x'), 20));
-  EXPECT_EQ(finish(*s.submit(std::string(200, 'x'), 20)).outcome.cached, 192);
-  EXPECT_EQ(finish(*s.submit(std::string(100, 'x'), 20)).outcome.cached, 96);
-  EXPECT_EQ(finish(*s.submit(std::string(100, 'a'), 20)).outcome.cached, 0);
-}
-
-TEST(Salt, OnlyTheSameSaltSharesAPrefix) {
-  const std::string text = kSystem + "A";
-  const std::int64_t all = kShared;
-  for (const int slots : {1, 3}) {
-    Trial s({.slots = slots});
-    const auto cached = [&](const std::string& salt) {
-      const Said said = finish(*s.submit(text, 12, salt));
-      EXPECT_EQ(said.tokens, alone(text));
-      return said.outcome.cached;
-    };
-    EXPECT_EQ(cached(""), 0);
-    EXPECT_EQ(cached("mine"), 0);
-    EXPECT_EQ(cached("mine"), all);
-    EXPECT_EQ(cached("yours"), 0);
-    EXPECT_EQ(cached("yours"), all);
-    EXPECT_EQ(cached(""), slots == 1 ? 0 : all);
-    EXPECT_EQ(cached("mine"), slots == 1 ? 0 : all);
-  }
 }
 
 // A prompt that is being read is waited for by its own salt alone.
