@@ -205,11 +205,12 @@ class ReportPage(unittest.TestCase):
         recorded = self.folder / "recorded.html"
         subprocess.run([COMMAND, "report", pathlib.Path(__file__).resolve().parents[2] / "data/runs/smollm2-135m",
                         "-o", str(recorded)], check=True, capture_output=True)
-        self.page.open(recorded)
+        page = chromium.Page()
+        self.addCleanup(page.close)
+        page.open(recorded)
         for width in (400, 800, 1400):
-            self.page.resize(width, 900)
-            self.assertLessEqual(self.page.run("document.documentElement.scrollWidth"), width)
-        self.page.open(self.report)
+            page.resize(width, 900)
+            self.assertLessEqual(page.run("document.documentElement.scrollWidth"), width)
 
     def test_narrow_pages_do_not_scroll_sideways(self):
         for width in (400, 800, 1400):

@@ -100,13 +100,12 @@ bool belongs(const std::string& verb, const std::string& to) {
   return to.empty() || verb == to || verb.rfind(to + " ", 0) == 0;
 }
 
-// -cb, which the parser would read as -c b. Not the value of a flag before it.
-bool short_of_others(const CLI::App& app, const std::string& word, const std::string& before) {
+// -cb, which the parser would read as -c b.
+bool short_of_others(const CLI::App& app, const std::string& word) {
   const auto letter = [](char c) { return c >= 'a' && c <= 'z'; };
   return word.size() > 2 && word.size() < 6 && word[0] == '-' &&
          std::all_of(word.begin() + 1, word.end(), letter) &&
-         takes_value(app.get_option_no_throw(word.substr(0, 2))) &&
-         !takes_value(app.get_option_no_throw(before));
+         takes_value(app.get_option_no_throw(word.substr(0, 2)));
 }
 
 // Throws what the table says of a flag that no verb has, or not this one, by the name that was
@@ -130,6 +129,11 @@ std::vector<std::string> with_current_flags(const CLI::App& app,
   const std::string verb = verb_words(app);  // "eval needle"
   std::vector<std::string> out;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (i > 0 && is_flag(arguments[i - 1]) &&
+        takes_value(app.get_option_no_throw(arguments[i - 1]))) {
+      out.push_back(arguments[i]);  // its value, whatever it looks like
+      continue;
+    }
     const std::size_t equals = arguments[i].find('=');
     const bool joined = arguments[i].rfind('-', 0) == 0 && equals != std::string::npos;
     std::string flag = joined ? arguments[i].substr(0, equals) : arguments[i];
@@ -157,8 +161,8 @@ std::vector<std::string> with_current_flags(const CLI::App& app,
     if (found != nullptr) meant = (*found)[2];
     refuse_known(verb, flag, meant, value, i == 0);
     if (found == nullptr) {
-      refuse_if(short_of_others(app, flag, i == 0 ? "" : arguments[i - 1]),
-                cat("mrrope ", verb, " has no flag ", flag), cat("see: mrrope ", verb, " --help"));
+      refuse_if(short_of_others(app, flag), cat("mrrope ", verb, " has no flag ", flag),
+                cat("see: mrrope ", verb, " --help"));
       out.push_back(joined ? cat(flag, "=", value) : flag);
       continue;
     }
