@@ -36,7 +36,9 @@ Cosines product_row(const std::vector<double>& theta, std::int64_t position) {
 }
 
 Cosines table_row(const std::vector<double>& theta, std::int64_t position) {
-  const RotaryTable table(RotaryAngles{.theta = theta}, position, position + 1);
+  RotaryAngles angles;
+  angles.theta = theta;
+  const RotaryTable table(angles, position, position + 1);
   std::vector<float> row(2 * theta.size());
   std::memcpy(row.data(), table.row(position), row.size() * sizeof(float));
   return {row.begin(), row.end()};
