@@ -172,18 +172,24 @@ class Load:
         if number % 2:
             require(self.ask("/detokenize", {"tokens": tokens})["content"] == TEXT, tokens)
 
-    def raw(self, head, body, wait):
-        with socket.create_connection(("127.0.0.1", self.server.port)) as s:
+    def raw(self, head, body, wait, until=b""):
+        with socket.create_connection(("127.0.0.1", self.server.port), timeout=300) as s:
             s.sendall(head.encode() + body)
+            got = b""
+            while until not in got:
+                part = s.recv(4096)
+                require(part, got)
+                got += part
             time.sleep(wait)
 
     def hang_up(self, number):
         kinds = [self.chat(number, stream=True, max_tokens=500), self.chat(number, max_tokens=500),
                  self.chat(number, tools=TOOLS, tool_choice=NAMED, stream=True),
                  self.chat(number, n=2, stream=True, max_tokens=300)]
-        body = json.dumps(kinds[number // len(self.kinds) % len(kinds)]).encode()
+        kind = number // len(self.kinds) % len(kinds)
+        body = json.dumps(kinds[kind]).encode()
         self.raw(f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n", body,
-                 number % 13 * 0.02)
+                 number % 13 * 0.02, b"" if kind else b"data:")  # some may still wait for their turn, this one not
 
     def hang_up_early(self, number):
         body = json.dumps(self.chat(number)).encode()
