@@ -109,7 +109,7 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
     return nullptr;
   };
   pthread_attr_t attributes;
-  pthread_t thread;
+  pthread_t thread{};
   int error = pthread_attr_init(&attributes);
   if (error == 0) {
     // Memory is taken only where the stack is touched, and a guard page is at its end.
