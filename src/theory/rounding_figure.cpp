@@ -62,10 +62,7 @@ double worst_error(const std::vector<double>& theta, std::int64_t last,
 
 TheoryFigure rounding_figure(const Geometry& g) {
   constexpr int kOctaves = 24;
-  std::vector<double> theta(std::size_t(pair_count(g)));
-  for (std::size_t i = 0; i < theta.size(); ++i) {
-    theta[i] = std::pow(g.base, -2.0 * double(i) / g.rotary_dim);
-  }
+  const std::vector<double> theta = trained_theta(g);
   TheoryFigure result;
   result.title = "How exact cosines and sines are at each position";
   result.words =
