@@ -102,10 +102,7 @@ std::string range_text(const std::string& what) {
   }
   const std::string takes = what.substr(0, colon) + " takes ";
   if (list != std::string::npos) {
-    std::string choices = what.substr(list + 9, what.size() - list - 10);
-    for (std::size_t at = 0; (at = choices.find(',', at)) != std::string::npos; at += 2) {
-      choices.replace(at, 1, ", ");
-    }
+    std::string choices = joined(split_list(what.substr(list + 9, what.size() - list - 10)), ", ");
     if (const std::size_t last = choices.rfind(", "); last != std::string::npos) {
       choices.replace(last, 2, " or ");
     }
