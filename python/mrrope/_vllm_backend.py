@@ -54,7 +54,9 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
             longest = 1
         _vllm_kernel.attention(
             _vllm_far.tables, query, keys, values, out, m.query_start_loc, m.seq_lens, m.block_table, longest,
-            self.scale, self.logits_soft_cap, self.sliding_window[0] + 1, m.parts)
+            self.scale, self.logits_soft_cap, self.sliding_window[0] + 1, m.parts,
+            _vllm_flash.attend if m.max_query_len == 1 and self.flash == 3 and query.dtype == kv_cache.dtype and
+            query.element_size() == 2 else None, m.max_seq_len)
         return output
 
 

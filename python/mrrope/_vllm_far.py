@@ -106,6 +106,7 @@ class Tables:
             self.fine = cosines(turn * fine * theta)
             self.sharpness = torch.tensor(near.sharpness).float().to(device)
             self.rung = torch.zeros(requests, dtype=torch.int32).to(device)   # of the requests of a batch
+            self.far_keys = torch.zeros(requests, dtype=torch.int32).to(device)  # of requests with one new token
             self.rows = torch.zeros(tokens, dtype=torch.int64).to(device)     # of the queries of a batch
         self.batch: tuple[list[int], list[int]] = [], []  # rungs and tokens of its requests
 
@@ -124,13 +125,17 @@ class Tables:
         tokens = int(sum(counts))
         self.batch = rungs, [int(count) for count in counts]
         self.rung[:len(rungs)].copy_(self.moved(numpy.array(rungs, numpy.int32)))
-        now = positions[:tokens]
+        now, single = positions[:tokens], tokens == len(rungs)
         if not any(rungs):
             self.rows[:tokens].copy_(now)
+            if single:  # all keys of rung 0 are read as far ones are
+                self.far_keys[:tokens].copy_(now + 1)
             return
         each = self.moved(numpy.repeat(numpy.array(rungs, numpy.int64), counts))
         place = torch.where(now >= self.window, (now + 1 - self.near) // self.step, 0)
         torch.sub(now, self.shift[each, place], out=self.rows[:tokens])
+        if single:
+            self.far_keys[:tokens].copy_(torch.where(each == 0, now + 1, place * self.step))
 
 
 def make_tables(ladder: Any, caller_source: str, neox: bool, config: Any) -> Tables:

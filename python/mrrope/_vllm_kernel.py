@@ -6,7 +6,7 @@ used as they are; near ones are turned by j (1 - 1/s) in registers. Queries arri
 as far keys want them, and are turned by the shift for near ones. A tile of keys is far for all queries of a block,
 near for all, or in between, where both scores are computed and the border of each query chooses. Sequences with
 one new token are read by several programs each, a segment of keys to a program, the others by a program for each block
-of queries.
+of queries. Where FlashAttention reads the far keys of such sequences, only near ones are left.
 """
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import triton
 import triton.language as tl
 
 LEAST = 256  # keys of a segment: short sequences have few of them
+NEAR_SEGMENTS, NEAR_LEAST = 32, 128  # where only near keys are read
 
 
 @triton.jit
@@ -27,7 +28,7 @@ def _tiles_each(length, SEGMENTS: tl.constexpr, TILE: tl.constexpr, LEAST: tl.co
 
 @triton.jit(do_not_specialize=["num_seqs"])  # one kernel for batches of all sizes
 def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq_lens, starts, rungs, back, coarse,
-            fine, sharpness, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64, query_token: tl.int64,
+            fine, sharpness, far_keys, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64, query_token: tl.int64,
             query_head: tl.int64, out_token: tl.int64, out_head: tl.int64, key_page: tl.int64, key_slot: tl.int64,
             key_head: tl.int64, value_page: tl.int64, value_slot: tl.int64, value_head: tl.int64, borders, coarse_rows,
             HEADS: tl.constexpr, GROUP: tl.constexpr, PAGE: tl.constexpr, TILE: tl.constexpr,
@@ -35,7 +36,7 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
             PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr, STRIDE: tl.constexpr,
             APART: tl.constexpr, NEAR: tl.constexpr, NEAR_STEP: tl.constexpr, TRAINED: tl.constexpr,
             SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr, FINE_ROWS: tl.constexpr,
-            SINGLE: tl.constexpr, LEAST: tl.constexpr):
+            SINGLE: tl.constexpr, LEAST: tl.constexpr, ONLY_NEAR: tl.constexpr):
     block, kv, segment = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if SINGLE:
         seq = block
@@ -55,8 +56,9 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
     if (at_block >= count) | ((count == 1) != SINGLE):
         return
     length = tl.load(seq_lens + seq)
-    per_segment = _tiles_each(length, SEGMENTS, TILE, LEAST)
-    if segment * per_segment * TILE >= length:
+    far = tl.load(far_keys + seq) if ONLY_NEAR else 0
+    per_segment = _tiles_each(length - far // TILE * TILE, SEGMENTS, TILE, LEAST)
+    if ((far // TILE + segment * per_segment) * TILE >= length) | (far == length):
         return
     rung = tl.load(rungs + seq)
 
@@ -108,8 +110,11 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
     if SLIDING:
         far_end = begin
     mixed_end = tl.minimum((highest + TILE - 1) // TILE, end)
-    here, there = segment * per_segment, (segment + 1) * per_segment
-    for PART in tl.static_range(3):  # 0: far, 1: both, 2: near
+    if ONLY_NEAR:
+        begin, far_end, mixed_end = far // TILE, far // TILE, far // TILE
+    here = far // TILE + segment * per_segment
+    there = here + per_segment
+    for PART in tl.static_range(2 if ONLY_NEAR else 0, 3):  # 0: far, 1: both, 2: near
         if PART == 0:
             tile_from, tile_to = begin, far_end
         elif PART == 1:
@@ -151,6 +156,8 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
                 seen = j[None, :] <= i[:, None]
                 if SLIDING:
                     seen &= j[None, :] > i[:, None] - SLIDING
+                if ONLY_NEAR:
+                    seen &= j[None, :] >= far
                 score = tl.where(seen, score, float("-inf"))
             higher = tl.maximum(most, tl.max(score, 1))
             base = tl.where(higher == float("-inf"), 0.0, higher)
@@ -176,26 +183,56 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
 
 
 @triton.jit
-def _merge(out, part, part_max, part_sum, starts, seq_lens, out_token, out_head, HEADS: tl.constexpr, DIM: tl.constexpr,
-           DIM_PADDED: tl.constexpr, SEGMENTS: tl.constexpr, TILE: tl.constexpr, LEAST: tl.constexpr):
+def _merge(out, part, part_max, part_sum, starts, seq_lens, far_keys, far_out, far_sum, far_tokens, out_token, out_head,
+           HEADS: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, SEGMENTS: tl.constexpr,
+           TILE: tl.constexpr, LEAST: tl.constexpr, ONLY_NEAR: tl.constexpr):
     seq, head = tl.program_id(0), tl.program_id(1)
     token = tl.load(starts + seq).to(tl.int64)
     if tl.load(starts + seq + 1) - token != 1:
         return
     dim, segment, length = tl.arange(0, DIM_PADDED), tl.arange(0, SEGMENTS), tl.load(seq_lens + seq)
-    there = segment * _tiles_each(length, SEGMENTS, TILE, LEAST) * TILE < length
+    far = tl.load(far_keys + seq) if ONLY_NEAR else 0
+    each = _tiles_each(length - far // TILE * TILE, SEGMENTS, TILE, LEAST)
+    there = ((far // TILE + segment * each) * TILE < length) & (far < length)
     at = (seq * HEADS + head) * SEGMENTS + segment
     most = tl.load(part_max + at, mask=there, other=float("-inf"))
-    share = tl.exp2(most - tl.max(most, 0))  # 0 for a segment without keys
+    highest = tl.max(most, 0)
+    if ONLY_NEAR:  # FlashAttention's sum is of powers of e
+        far_most = tl.load(far_sum + head * far_tokens + token, mask=far > 0, other=float("-inf")) * 1.4426950408889634
+        highest = tl.maximum(highest, far_most)
+    share = tl.exp2(most - highest)  # 0 for a segment without keys
     total = tl.sum(tl.load(part_sum + at, mask=there, other=0.0) * share, 0)
     acc = tl.load(part + at[:, None] * DIM_PADDED + dim[None, :], mask=there[:, None], other=0.0)
     acc = tl.sum(acc * share[:, None], 0)
+    if ONLY_NEAR:
+        far_share = tl.exp2(far_most - highest)
+        made = tl.load(far_out + (token * HEADS + head) * DIM + dim, mask=(dim < DIM) & (far > 0), other=0.0)
+        acc += made.to(tl.float32) * far_share
+        total += far_share
     tl.store(out + token * out_token + head * out_head + dim, (acc / total).to(out.dtype.element_ty), mask=dim < DIM)
+
+
+@triton.jit
+def _sharpen(out, query, rungs, sharpness, query_token: tl.int64, query_head: tl.int64,
+             HEADS: tl.constexpr, DIM: tl.constexpr, ROTATED: tl.constexpr, DIM_PADDED: tl.constexpr,
+             BLOCK: tl.constexpr):
+    """Queries of far keys, one to a sequence."""
+    seq, head = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)[:, None]
+    dim = tl.arange(0, DIM_PADDED)[None, :]
+    sharp = tl.where(dim < ROTATED, tl.load(sharpness + tl.load(rungs + seq)), 1.0)
+    mask = (head < HEADS) & (dim < DIM)
+    q = tl.load(query + seq * query_token + head * query_head + dim, mask=mask, other=0.0)
+    tl.store(out + (seq * HEADS + head) * DIM + dim, (q.to(tl.float32) * sharp).to(q.dtype), mask=mask)
 
 
 def tiles(single: bool, small: bool, stages: int) -> tuple[int, int, int]:
     """Keys at once, warps and stages. tools/gpu/vllm/kernel.py tries others."""
     return (32, 4, stages) if single else (32 if small else 64, 8, stages)
+
+
+def near_tiles() -> tuple[int, int, int]:
+    """Of near keys alone."""
+    return 32, 4, 2
 
 
 def segments(sequences: int, kv: int) -> int:
@@ -205,39 +242,50 @@ def segments(sequences: int, kv: int) -> int:
 
 def make_parts(sequences: int, heads: int, kv: int, dim: int, device: Any) -> tuple[Any, Any, Any]:
     """What segments leave behind, for batches of up to this many sequences: sums of values, maxima and totals."""
-    rows = heads * max(n * segments(n, kv) for n in range(1, sequences + 1))
+    rows = heads * max(n * max(NEAR_SEGMENTS, segments(n, kv)) for n in range(1, sequences + 1))
     return tuple(torch.empty(rows * n, device=device) for n in (triton.next_power_of_2(dim), 1, 1))
 
 
 def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts: Any, seq_lens: Any,
               block_table: Any, longest_query: int, scale: float, softcap: float, sliding: int,
-              parts: tuple[Any, Any, Any]) -> None:
+              parts: tuple[Any, Any, Any], flash: Any = None, longest_key: int = 0) -> None:
     """query, out: [tokens, heads, dim]; keys, values: [pages, slots, key heads, dim]. Sequences with several tokens
-    are left out if `longest_query` is 1."""
+    are left out if `longest_query` is 1. flash: FlashAttention 3, for far keys of a batch with one new token each."""
     tokens, heads, dim = query.shape
     sequences, kv = seq_lens.shape[0], keys.shape[2]
     group, padded, rest = heads // kv, triton.next_power_of_2(dim), dim - 2 * tables.pairs
     wide = query.element_size() > 2 or dim > 128
     small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
-    many = segments(sequences, kv)
+    many = NEAR_SEGMENTS if flash else segments(sequences, kv)
     assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1
     assert sequences * heads * many <= len(parts[1])
+    made = total = out
+    if flash:
+        sharp = torch.empty(query.shape, dtype=query.dtype, device=query.device)
+        _sharpen[(sequences,)](sharp, query, tables.rung, tables.sharpness, query.stride(0), query.stride(1),
+                               HEADS=heads, DIM=dim, ROTATED=2 * tables.pairs, DIM_PADDED=padded,
+                               BLOCK=triton.next_power_of_2(heads))
+        made, total = flash(sharp, keys, values, cu_seqlens_q=starts, seqused_k=tables.far_keys[:sequences],
+                            max_seqlen_q=1, max_seqlen_k=longest_key, block_table=block_table, causal=False,
+                            softmax_scale=scale, softcap=softcap, fa_version=3, return_softmax_lse=True)
+    least = NEAR_LEAST if flash else LEAST
     for single in (False, True) if longest_query > 1 else (True,):
-        tile, warps, stages = tiles(single, small, 1 if wide and tables.tight else 2)
+        tile, warps, stages = near_tiles() if flash else tiles(single, small, 1 if wide and tables.tight else 2)
         block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
         block_q = 1 if single else block_m // group
         grid = (sequences, kv, many) if single else (tokens // block_q + sequences, kv, 1)
         _attend[grid](
             out, *parts, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back, tables.coarse,
-            tables.fine, tables.sharpness, scale, softcap, sequences, block_table.stride(0), query.stride(0),
+            tables.fine, tables.sharpness, tables.far_keys, scale, softcap, sequences, block_table.stride(0), query.stride(0),
             query.stride(1), out.stride(0), out.stride(1), keys.stride(0), keys.stride(1), keys.stride(2),
             values.stride(0), values.stride(1), values.stride(2), tables.back.shape[1], tables.coarse.shape[1],
             HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim,
             DIM_PADDED=padded, PAIRS=tables.pairs, PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
             REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,
             NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding, SOFTCAP=softcap > 0,
-            SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, LEAST=LEAST, num_warps=warps,
-            num_stages=stages)
-    _merge[(sequences, heads)](out, *parts, starts, seq_lens, out.stride(0), out.stride(1), HEADS=heads, DIM=dim,
-                               DIM_PADDED=padded, SEGMENTS=many, TILE=tile, LEAST=LEAST,
+            SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, LEAST=least,
+            ONLY_NEAR=flash is not None, num_warps=warps, num_stages=stages)
+    _merge[(sequences, heads)](out, *parts, starts, seq_lens, tables.far_keys, made, total, total.shape[-1],
+                               out.stride(0), out.stride(1), HEADS=heads, DIM=dim, DIM_PADDED=padded, SEGMENTS=many,
+                               TILE=tile, LEAST=least, ONLY_NEAR=flash is not None,
                                num_warps=8 if many * padded > 4096 else 4)

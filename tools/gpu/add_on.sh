@@ -7,8 +7,6 @@ usage="usage: add_on.sh TOOLS WORK MODEL"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 tools=$(cd "${1:?$usage}" && pwd) work=$(cd "${2:?$usage}" && pwd) model=${3:?$usage}
 pip=$(echo "$tools"/pip-*.whl)/pip
-venv=$root/build/wheel_venv
-[ -d "$venv" ] || { python3 -m venv --without-pip "$venv" && "$venv/bin/python" "$pip" install -q --no-index --no-deps "$tools"/*.whl; }
 cuda=$(dirname "$(dirname "$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc)")")
 export LD_LIBRARY_PATH=$work/debs/usr/lib/x86_64-linux-gnu:$cuda/lib64
 export CMAKE_ARGS="-DMRROPE_LLAMA_SOURCE=$work/llama.cpp -DCMAKE_PREFIX_PATH=$work/debs/usr

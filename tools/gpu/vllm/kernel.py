@@ -4,7 +4,8 @@
 
 Needs vLLM and mrrope in one environment; takes about a minute. Timed in alternation, as CUDA graphs: FlashAttention
 over the same cache, its two passes with near keys in pages of 16 and 128, and the Triton kernel; and for one new token
-the Triton kernel in other shapes. In brackets: plain FlashAttention's time over this one's.
+the Triton kernel in other shapes, and the one for near keys beside FlashAttention's pass over far ones. In brackets:
+plain FlashAttention's time over this one's.
 """
 import itertools
 import math
@@ -18,6 +19,7 @@ from mrrope import _vllm_far, _vllm_flash, _vllm_kernel, _vllm_rungs
 
 GEOMETRIES = ((32, 8, 64, 1024, 256), (12, 2, 128, 32768, 1024))  # heads, of keys, elements, window, near part and step
 CHOICES = list(itertools.product((32, 64, 128), (32, 64), (4, 8), (2, 3)))  # segments, tile, warps, stages
+CHOICES += [("near", *shape) for shape in itertools.product((64, 128, 256), (32, 64), (2, 4), (2,))]
 NOW, HELPERS, KEYS, DEVICE = (64, 32, 4, 2), 12, (4096, 32768, 131072), "cuda"
 MIXED = [512] * 12 + [3600] * 10 + [16384] * 6 + [32768] * 3 + [131072]  # as rungs.py speed
 CASES = [([n], new) for n in KEYS for new in (2048, 8192, 1) if new <= n] + [([n] * 32, 1) for n in KEYS] + [(MIXED, 1)]
@@ -54,9 +56,13 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
         _vllm_flash.attention(plan, tables, query, *kv, out, ends, table, scale, 0.0, version)
 
     def kernel(choice, parts, out):
-        if new == 1:
+        flash = {}
+        if choice[0] == "near":
+            _vllm_kernel.NEAR_LEAST, _vllm_kernel.near_tiles = choice[1], lambda *_: choice[2:]
+            flash = {"flash": _vllm_flash.attend, "longest_key": KEYS[-1]}
+        elif new == 1:
             _vllm_kernel.tiles, _vllm_kernel.segments = lambda *_: choice[1:], lambda *_: choice[0]
-        _vllm_kernel.attention(tables, query, *kv, out, begin, ends, table, new, scale, 0.0, 0, parts)
+        _vllm_kernel.attention(tables, query, *kv, out, begin, ends, table, new, scale, 0.0, 0, parts, **flash)
 
     def add(name, call, *args):
         out = torch.zeros_like(query)
@@ -67,7 +73,7 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
     for _vllm_flash.PAGE in (16, 128) if version and new > 1 else ():
         add(f"passes/{_vllm_flash.PAGE}", passes, _vllm_flash.make_plan(tables, starts, lengths, table, begin))
     for choice in choices:
-        rows = 32 * heads * choice[0]
+        rows = 32 * heads * (_vllm_kernel.NEAR_SEGMENTS if choice[0] == "near" else choice[0])
         add(choice, kernel, choice, [torch.zeros(n, device=DEVICE) for n in (rows * dim, rows, rows)])
     return made
 
@@ -103,6 +109,7 @@ def compile_share(share):
     shapes = [(2, NOW)] * (share == 0) + [(1, choice) for choice in CHOICES[share::HELPERS]]
     for (new, choice), geometry in itertools.product(shapes, GEOMETRIES):
         try:
+            _vllm_flash.find(geometry[2])
             make_forms(make_bed(*geometry, 64), geometry[0], geometry[2], [64], new, [choice], 0)[choice][0]()
         except Exception:
             pass  # clock() prints it
@@ -125,10 +132,11 @@ def main():
                   flush=True)
             if new == 1:
                 times, apart = clock(make_forms(*what, CHOICES, 0), 3)
+                print("   near:", *(f"{t:.1f}" for name, t in times.items() if name[0] == "near"))
                 for name, t in times.items():
                     ratios.setdefault(name, []).append(plain / t)
                 print(f"   {len(times)} shapes, {apart:.1e} apart", flush=True)
-        for name, each in sorted(ratios.items(), key=lambda x: -x[1][-1])[:8]:  # by the mixed batch
+        for name, each in sorted(ratios.items(), key=lambda x: -x[1][-1])[:12]:  # by the mixed batch
             print("segments, tile, warps, stages", name, *(f"{r:.2f}" for r in each))
         del bed, what
     print(f"{time.time() - began:.0f} s")
