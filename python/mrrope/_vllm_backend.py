@@ -6,6 +6,7 @@ are FlashAttention's where this GPU has it, except in float32 and in layers with
 """
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -45,19 +46,39 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
         keys, values = kv_cache.transpose(1, 2).split(self.head_size, dim=-1)
         n, longest = m.num_actual_tokens, m.max_query_len
         query, out = query[:n], output[:n].view(n, self.num_heads, self.head_size)
-        if m.plan and self.flash and query.dtype == kv_cache.dtype:
+        flash = self.flash if m.half and query.dtype == kv_cache.dtype else None
+        if flash and not _vllm_far.tables.warm and not (query.is_cuda and torch.cuda.is_current_stream_capturing()):
+            self.warm_up(query, keys, values, m)
+        if m.plan and flash:
             _vllm_flash.attention(m.plan, _vllm_far.tables, query, *map(canonicalize_singleton_dim_strides,
                                   (keys, values)), out, m.seq_lens, m.block_table, self.scale, self.logits_soft_cap,
-                                  self.flash)
+                                  flash)
             if not m.plan.single:
                 return output
             longest = 1
         _vllm_kernel.attention(
             _vllm_far.tables, query, keys, values, out, m.query_start_loc, m.seq_lens, m.block_table, longest,
             self.scale, self.logits_soft_cap, self.sliding_window[0] + 1, m.parts,
-            _vllm_flash.attend if m.max_query_len == 1 and self.flash == 3 and query.dtype == kv_cache.dtype and
-            query.element_size() == 2 else None, m.max_seq_len)
+            _vllm_flash.attend if m.max_query_len == 1 and flash == 3 else None, m.max_seq_len)
         return output
+
+    def warm_up(self, query: Any, keys: Any, values: Any, m: Any) -> None:
+        """Compiles, before there is a text beyond the window, what the first one would wait for: a request with two
+        new tokens, and one with one beside others, over the first page."""
+        tables, _vllm_far.tables.warm = copy.copy(_vllm_far.tables), True
+        tables.rung, length = torch.ones_like(tables.rung), tables.window + 2
+        block_table = m.block_table.new_zeros(1, max(m.block_table.stride(0), -(-length // keys.shape[1])))
+        for count in (2, 1):
+            starts, lengths = (torch.tensor(x, dtype=torch.int32, device=query.device) for x in ([0, count], [length]))
+            some = query.new_zeros(count, *query.shape[1:])
+            given = tables, some, keys, values, torch.empty_like(some)
+            tables.batch = [1], [count]
+            plan = _vllm_flash.make_plan(tables, [0, count], [length], block_table, starts)
+            if count == 1:
+                _vllm_kernel.attention(*given, starts, lengths, block_table, 1, self.scale, self.logits_soft_cap, 0,
+                                       m.parts)
+            elif plan:
+                _vllm_flash.attention(plan, *given, lengths, block_table, self.scale, self.logits_soft_cap, self.flash)
 
 
 class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]
@@ -71,7 +92,7 @@ class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]
 
     def build(self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False) -> Any:
         made, batch = super().build(common_prefix_len, common_attn_metadata, fast_build), common_attn_metadata
-        made.parts = self.parts
+        made.parts, made.half = self.parts, self.half
         made.plan = _vllm_flash.make_plan(
             _vllm_far.tables, batch.query_start_loc_cpu.tolist(), batch.seq_lens_cpu_upper_bound.tolist(),
             made.block_table, made.query_start_loc) if made.max_query_len > 1 and self.half else None

@@ -109,6 +109,7 @@ class Tables:
             self.far_keys = torch.zeros(requests, dtype=torch.int32).to(device)  # of requests with one new token
             self.rows = torch.zeros(tokens, dtype=torch.int64).to(device)     # of the queries of a batch
         self.batch: tuple[list[int], list[int]] = [], []  # rungs and tokens of its requests
+        self.warm = len(near.scales) < 2  # nothing is left to compile
 
     def moved(self, values: Any) -> Any:
         """To the device, without waiting for it."""

@@ -17,7 +17,7 @@ import triton
 import triton.language as tl
 
 LEAST = 256  # keys of a segment: short sequences have few of them
-NEAR_SEGMENTS, NEAR_LEAST = 32, 128  # where only near keys are read
+NEAR_SEGMENTS, NEAR_LEAST = 32, 64  # where only near keys are read
 
 
 @triton.jit
@@ -28,11 +28,11 @@ def _tiles_each(length, SEGMENTS: tl.constexpr, TILE: tl.constexpr, LEAST: tl.co
 
 @triton.jit(do_not_specialize=["num_seqs"])  # one kernel for batches of all sizes
 def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq_lens, starts, rungs, back, coarse,
-            fine, sharpness, far_keys, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64, query_token: tl.int64,
-            query_head: tl.int64, out_token: tl.int64, out_head: tl.int64, key_page: tl.int64, key_slot: tl.int64,
-            key_head: tl.int64, value_page: tl.int64, value_slot: tl.int64, value_head: tl.int64, borders, coarse_rows,
-            HEADS: tl.constexpr, GROUP: tl.constexpr, PAGE: tl.constexpr, TILE: tl.constexpr,
-            BLOCK_M: tl.constexpr, BLOCK_Q: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
+            fine, sharpness, far_keys, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64,
+            query_token: tl.int64, query_head: tl.int64, out_token: tl.int64, out_head: tl.int64, key_page: tl.int64,
+            key_slot: tl.int64, key_head: tl.int64, value_page: tl.int64, value_slot: tl.int64,
+            value_head: tl.int64, borders, coarse_rows, HEADS: tl.constexpr, GROUP: tl.constexpr, PAGE: tl.constexpr,
+            TILE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_Q: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
             PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr, STRIDE: tl.constexpr,
             APART: tl.constexpr, NEAR: tl.constexpr, NEAR_STEP: tl.constexpr, TRAINED: tl.constexpr,
             SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr, FINE_ROWS: tl.constexpr,
@@ -276,9 +276,9 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
         grid = (sequences, kv, many) if single else (tokens // block_q + sequences, kv, 1)
         _attend[grid](
             out, *parts, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back, tables.coarse,
-            tables.fine, tables.sharpness, tables.far_keys, scale, softcap, sequences, block_table.stride(0), query.stride(0),
-            query.stride(1), out.stride(0), out.stride(1), keys.stride(0), keys.stride(1), keys.stride(2),
-            values.stride(0), values.stride(1), values.stride(2), tables.back.shape[1], tables.coarse.shape[1],
+            tables.fine, tables.sharpness, tables.far_keys, scale, softcap, sequences, block_table.stride(0),
+            query.stride(0), query.stride(1), out.stride(0), out.stride(1), *keys.stride()[:3], *values.stride()[:3],
+            tables.back.shape[1], tables.coarse.shape[1],
             HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim,
             DIM_PADDED=padded, PAIRS=tables.pairs, PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
             REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,

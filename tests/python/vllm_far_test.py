@@ -150,10 +150,6 @@ def check_kernel():
             assert v.isfinite().all() and k.isfinite().all(), "pages of near keys have an end that was not written"
         return far.flash(q, k, v, **more)
 
-    def decode(q, k, v, **more):
-        assert more["max_seqlen_k"] >= more["seqused_k"].max()
-        return far.flash(q, k, v, **{**more, "max_seqlen_k": int(more["seqused_k"].max())})
-
     _vllm_flash.attend = attend
     torch.manual_seed(1)
     # A step: of borders, and FlashAttention's form with it.
@@ -208,7 +204,7 @@ def check_kernel():
         plan = _vllm_flash.make_plan(tables, starts.tolist(), lengths.tolist(), block_table, starts)
         assert bool(plan) == bool(step)
         assert not plan or (plan.single == (1 in counts) and plan.page == (step if heads == 6 else 16))
-        for gpus, flash in ((1, None), (2, None), (1, decode)):  # tensor parallelism: each has its share of the heads
+        for gpus, flash in ((1, None), (2, None), (1, attend)):  # tensor parallelism: each has its share of the heads
             if kv % gpus or (flash and (sliding or max(counts) > 1)):
                 continue
             out.fill_(float("nan"))
@@ -222,8 +218,8 @@ def check_kernel():
                                            dim ** -0.5, softcap, sliding, parts, flash, 500)
             error = (out.double() - torch.cat(wanted)).abs().max().item()
             assert error < allowed, (dtype, neox, heads, dim, sliding, segments, step, gpus, error)
-            print(f"{'FlashAttention' if plan or flash else 'kernel'}, {dtype}, {heads} heads over {kv}, {dim} elements, "
-                  f"{segments} segments, {gpus} GPUs: largest {error:.2g}")
+            print(f"{'FlashAttention' if plan or flash else 'kernel'}, {dtype}, {heads} heads over {kv}, {dim} "
+                  f"elements, {segments} segments, {gpus} GPUs: largest {error:.2g}")
     # What is left to the kernel, and rung 0 alone, which FlashAttention does whole.
     given = [0, 2, 3], [300, 90], torch.zeros(2, 40, dtype=torch.int32), None
     tables.batch = [2, 0], [3, 1]

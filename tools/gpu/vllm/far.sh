@@ -15,6 +15,7 @@ start far 8301 --dtype float32
 start far-tight 8302 --dtype float32 --kv-cache-memory-bytes 700M
 start far-uncached 8303 --dtype float32 --no-enable-prefix-caching
 start far-half 8304 --dtype float16
+start far-half-tight 8308 --dtype float16 --kv-cache-memory-bytes 350M
 start far-bf16 8305 --dtype bfloat16
 VLLM_USE_V2_MODEL_RUNNER=0 start far-v1 8306 --dtype float32
 # 1, 4, 8 and 16 windows
@@ -24,6 +25,7 @@ for name in far:8301 far-tight:8302 far-v1:8306; do
 done
 ask far-tight 8302 preempted "$refs/tiny" 0.02 0.001
 ask far-half 8304 scores "$refs/tiny" 0.3 0.03
+ask far-half-tight 8308 preempted "$refs/tiny" 0.3 0.03 # what is generated, by another kernel than what is read
 ask far-bf16 8305 scores "$refs/tiny" 1 0.1
 "$serve" wait far-uncached 8303 60
 ask far 8301 cached far-uncached http://127.0.0.1:8303 "$refs/tiny" 0.02 0.001
@@ -42,7 +44,7 @@ timeout 90 "$MRROPE" eval needle "$kit/home/models/mrrope-tiny.gguf" --method 'f
   "${needles[@]}" -o "$WORK/far-needle-own" >"$logs/far-needle-own.txt" 2>&1
 say "needle, mrrope's engine: exit $?"
 tail -n 8 "$logs/far-needle-own.txt" | tee -a "$summary"
-"$serve" stop far far-tight far-uncached far-half far-bf16 far-v1 yarn
+"$serve" stop far far-tight far-uncached far-half far-half-tight far-bf16 far-v1 yarn
 
 "$python" "$scripts/random_1b.py" "$models/1b-far" && {
   "$serve" start 1b-f32 "$models/1b-far" 8311 "${graphs[@]}" "${custom[@]}" --max-model-len 32768 --dtype float32
