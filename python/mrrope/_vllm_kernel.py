@@ -32,11 +32,11 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
             query_token: tl.int64, query_head: tl.int64, out_token: tl.int64, out_head: tl.int64, key_page: tl.int64,
             key_slot: tl.int64, key_head: tl.int64, value_page: tl.int64, value_slot: tl.int64,
             value_head: tl.int64, borders, coarse_rows, HEADS: tl.constexpr, GROUP: tl.constexpr, PAGE: tl.constexpr,
-            TILE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_Q: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
-            PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr, STRIDE: tl.constexpr,
-            APART: tl.constexpr, NEAR: tl.constexpr, NEAR_STEP: tl.constexpr, TRAINED: tl.constexpr,
-            SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr, FINE_ROWS: tl.constexpr,
-            SINGLE: tl.constexpr, LEAST: tl.constexpr, ONLY_NEAR: tl.constexpr):
+            TILE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_Q: tl.constexpr, DIM: tl.constexpr,
+            DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, PAIRS_PADDED: tl.constexpr, REST_PADDED: tl.constexpr,
+            STRIDE: tl.constexpr, APART: tl.constexpr, NEAR: tl.constexpr, NEAR_STEP: tl.constexpr,
+            TRAINED: tl.constexpr, SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr,
+            FINE_ROWS: tl.constexpr, SINGLE: tl.constexpr, LEAST: tl.constexpr, ONLY_NEAR: tl.constexpr):
     block, kv, segment = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if SINGLE:
         seq = block
