@@ -333,6 +333,11 @@ Staging::~Staging() { remove(); }
 void Staging::remove() noexcept {
   if (folder_.empty()) return;
   std::error_code ignored;
+  // What was read here is gone; the next file may get its inode.
+  for (fs::recursive_directory_iterator at(folder_, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    if (fs::is_regular_file(fs::symlink_status(at->path(), ignored))) forget_input(at->path());
+  }
   fs::remove_all(folder_, ignored);
   folder_.clear();
   if (marker_ >= 0) ::close(std::exchange(marker_, -1));
