@@ -17,15 +17,11 @@
 #include <chrono>
 #include <cstdio>
 #include <functional>
-#include <memory>
-#include <thread>
 #include <vector>
 
 #include "base/text.h"
 #include "core/methods.h"
-#include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "llama.h"
 #include "mrrope/error.h"
 #include "mrrope/model.h"
 
@@ -63,21 +59,12 @@ struct PlainTimes {
 };
 PlainTimes plain_times(const std::string& path, const engine::LocalOptions& options,
                        std::vector<Token> text) {
-  llama_model_params model_params = llama_model_default_params();
-  model_params.n_gpu_layers = options.gpu_layers;
-  const std::unique_ptr<llama_model, void (*)(llama_model*)> model(
-      llama_model_load_from_file(path.c_str(), model_params), llama_model_free);
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = std::uint32_t(options.context);
-  params.n_batch = params.n_ubatch = std::uint32_t(options.ubatch);
-  params.n_threads =
-      options.threads > 0 ? options.threads : int(std::thread::hardware_concurrency());
-  params.n_threads_batch = params.n_threads;
-  const std::unique_ptr<llama_context, void (*)(llama_context*)> context(
-      llama_init_from_model(model.get(), params), llama_free);
+  const auto model = engine::load_model({path}, options.gpu_layers);
+  const auto context =
+      engine::make_context(model.get(), engine::context_params(options, options.context));
   const auto read = [&](std::size_t first, std::size_t count) {
     const llama_batch batch = llama_batch_get_one(text.data() + first, std::int32_t(count));
-    if (llama_decode(context.get(), batch) != 0) throw Error(ErrorKind::failed, "decode failed");
+    if (llama_decode(context.get(), batch) != 0) fail("decode failed");
     llama_synchronize(context.get());
   };
   const auto step = std::size_t(options.ubatch);

@@ -11,29 +11,17 @@
 // are medians of the ratios of each round. mrrope is checked against the reference before it is
 // timed. First the time to build a table.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <functional>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "ggml-cpu.h"
 #include "ggml.h"
-#include "kernels/half.h"
 #include "kernels/rotary_simd.h"
-#include "mrrope/error.h"
-#include "mrrope/rotary.h"
-#include "support/rotary_reference.h"
+#include "rotary_cases.h"
 
 namespace {
 
-using mrrope::Batch;
-using mrrope::Element;
-using mrrope::Pairing;
 using Bytes = std::unique_ptr<std::byte, decltype(&std::free)>;
 
 Bytes memory(std::size_t size) {
@@ -53,25 +41,8 @@ double seconds_of(const std::function<void()>& work) {
   return now() - start;
 }
 
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x[x.size() / 2];
-}
-
-struct Shape {
-  int queries, keys, head_dim;
-};
-
 mrrope::Plan plan_of(const Shape& shape, Pairing pairing) {
-  return mrrope::make_plan(
-      {.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192, .pairing = pairing},
-      {.method = "pro", .scale = 8});
-}
-
-float get(const std::byte* data, std::size_t i, Element element) {
-  if (element == Element::f32) return reinterpret_cast<const float*>(data)[i];
-  const std::uint16_t bits = reinterpret_cast<const std::uint16_t*>(data)[i];
-  return element == Element::f16 ? mrrope::float_from_f16(bits) : mrrope::float_from_bf16(bits);
+  return make_plan(geometry_of(shape, pairing), {.method = "pro", .scale = 8});
 }
 
 // Runs part(index, parts) for as many parts as mrrope uses itself.
@@ -129,30 +100,6 @@ class Ggml {
   std::vector<float> factors_;
 };
 
-// Some heads of `to` against the reference; ends the program if they disagree.
-void check(const mrrope::Plan& plan, const Shape& shape, std::int64_t tokens, Element element,
-           const std::byte* from, const std::byte* to, double bound, const char* who) {
-  for (const std::int64_t token : {std::int64_t(0), tokens / 3, tokens - 1}) {
-    for (const int side : {0, 1}) {
-      const int heads = side == 0 ? shape.queries : shape.keys;
-      const std::size_t at =
-          std::size_t((side == 0 ? 0 : tokens * shape.queries) + token * heads + heads - 1) *
-          std::size_t(shape.head_dim);
-      std::vector<double> x(std::size_t(shape.head_dim), 0);
-      for (std::size_t i = 0; i < x.size(); ++i) x[i] = double(get(from, at + i, element));
-      rotate_reference(plan, double(token), x);
-      for (std::size_t i = 0; i < x.size(); ++i) {
-        const double error = std::abs(x[i] - double(get(to, at + i, element)));
-        if (!(error <= bound)) {
-          std::printf("WRONG: %s, token %lld, element %zu: off by %g\n", who,
-                      static_cast<long long>(token), i, error);
-          std::exit(1);
-        }
-      }
-    }
-  }
-}
-
 void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing pairing, int threads,
              int rounds) {
   const mrrope::Plan plan = plan_of(shape, pairing);
@@ -161,35 +108,13 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
       std::size_t(tokens) * std::size_t(shape.queries + shape.keys) * std::size_t(shape.head_dim);
   const std::size_t bytes = count * bytes_of(element);
   const Bytes from = memory(bytes), to = memory(bytes), place = memory(bytes);
-  for (std::size_t i = 0; i < count; ++i) {
-    const float value = 0.25f + 0.75f * float((i * 2654435761u) >> 8 & 0xffff) / 65536;
-    if (element == Element::f32) {
-      reinterpret_cast<float*>(from.get())[i] = value;
-    } else {
-      reinterpret_cast<std::uint16_t*>(from.get())[i] =
-          element == Element::f16 ? mrrope::f16_from(value) : mrrope::bf16_from(value);
-    }
-  }
+  fill(from.get(), count, element);
   std::memcpy(place.get(), from.get(), bytes);
   std::vector<std::int32_t> positions(static_cast<std::size_t>(tokens));
   for (std::size_t i = 0; i < positions.size(); ++i) positions[i] = std::int32_t(i);
 
-  Batch batch;
-  batch.element = element;
-  batch.head_dim = shape.head_dim;
-  batch.tokens = tokens;
-  batch.positions = positions.data();
-  const std::size_t keys = std::size_t(tokens * shape.queries * shape.head_dim) * bytes_of(element);
-  const auto strides = [&](int heads) {
-    return mrrope::token_major(tokens, heads, shape.head_dim);
-  };
-  batch.queries = {shape.queries, from.get(), strides(shape.queries), to.get(),
-                   strides(shape.queries)};
-  batch.keys = {shape.keys, from.get() + keys, strides(shape.keys), to.get() + keys,
-                strides(shape.keys)};
-  Batch inside = batch;
-  inside.queries = mrrope::in_place(place.get(), shape.queries, strides(shape.queries));
-  inside.keys = mrrope::in_place(place.get() + keys, shape.keys, strides(shape.keys));
+  const Batch batch = batch_of(shape, tokens, element, positions.data(), from.get(), to.get());
+  Batch inside = batch_of(shape, tokens, element, positions.data(), place.get(), place.get());
 
   mrrope::Workers workers(threads);
   const std::function<void(int, int)> copy = [&](int part, int parts) {
@@ -203,16 +128,18 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
                                   positions.data(), threads);
   }
 
-  const double bound = element == Element::f32 ? 2e-6 : element == Element::f16 ? 2e-3 : 1.5e-2;
-  std::memset(to.get(), 0, bytes);
-  rotate(table, batch, workers);
-  check(plan, shape, tokens, element, from.get(), to.get(), bound, "mrrope");
-  if (ggml) {
+  const auto checked = [&](const char* who, double bound, const std::function<void()>& rotation) {
     std::memset(to.get(), 0, bytes);
-    ggml->run();
-    // Its angles are floats: off by up to 0.01 radians at 64K.
-    check(plan, shape, tokens, element, from.get(), to.get(), 0.05, "ggml");
-  }
+    rotation();
+    check(plan, shape, tokens, element, bound, who,
+          [&](std::size_t at, std::vector<std::byte>& before, std::vector<std::byte>& after) {
+            std::memcpy(before.data(), from.get() + at, before.size());
+            std::memcpy(after.data(), to.get() + at, after.size());
+          });
+  };
+  checked("mrrope", bound_of(element), [&] { rotate(table, batch, workers); });
+  // Its angles are floats: off by up to 0.01 radians at 64K.
+  if (ggml) checked("ggml", 0.05, [&] { ggml->run(); });
 
   // Enough calls for the clock.
   const int calls = std::max(1, int(4e6 / double(bytes)));
@@ -222,29 +149,25 @@ void compare(const Shape& shape, std::int64_t tokens, Element element, Pairing p
            }) /
            calls / threads;
   };
-  enum { kCopy, kOut, kIn, kGgml, kAll };
-  std::vector<double> times[kAll], ratios[kAll][kAll];
-  for (int r = 0; r <= rounds; ++r) {  // the first round warms up
-    double t[kAll] = {};
-    t[kCopy] = time([&] { in_parts(workers, copy); });
-    t[kOut] = time([&] { rotate(table, batch, workers); });
-    t[kIn] = time([&] { rotate(table, inside, workers); });
+  const auto rotate_inside = [&] {
+    const double seconds = time([&] { rotate(table, inside, workers); });
     // In place, numbers would grow with every call.
     if (inside.inverse) std::memcpy(place.get(), from.get(), bytes);
     inside.inverse = !inside.inverse && calls == 1;
-    t[kGgml] = ggml ? time([&] { ggml->run(); }) : NAN;
-    if (r == 0) continue;
-    for (int a = 0; a < kAll; ++a) {
-      times[a].push_back(t[a]);
-      for (int b = 0; b < kAll; ++b) ratios[a][b].push_back(t[a] / t[b]);
-    }
-  }
+    return seconds;
+  };
+  enum { kCopy, kOut, kIn, kGgml };
+  const auto times =
+      in_turns(rounds, {[&] { return time([&] { in_parts(workers, copy); }); },
+                        [&] { return time([&] { rotate(table, batch, workers); }); }, rotate_inside,
+                        [&] { return ggml ? time([&] { ggml->run(); }) : NAN; }});
   const auto speed = [&](int who) { return 2e-9 * double(bytes) / median(times[who]); };
   std::printf("%2d+%d x %-3d %6lld %-5s %-11s %6.1f %6.1f %6.1f %6.1f | %6.2f %6.2f %6.1f\n",
               shape.queries, shape.keys, shape.head_dim, static_cast<long long>(tokens),
               to_string(element), to_string(pairing), speed(kCopy), speed(kOut), speed(kIn),
-              ggml ? speed(kGgml) : 0.0, median(ratios[kCopy][kOut]), median(ratios[kCopy][kIn]),
-              ggml ? median(ratios[kGgml][kOut]) : 0.0);
+              ggml ? speed(kGgml) : 0.0, median_ratio(times[kCopy], times[kOut]),
+              median_ratio(times[kCopy], times[kIn]),
+              ggml ? median_ratio(times[kGgml], times[kOut]) : 0.0);
   std::fflush(stdout);
 }
 
@@ -262,7 +185,7 @@ int main(int argc, char** argv) {
     std::vector<double> seconds;
     for (int i = 0; i < 5; ++i) {
       seconds.push_back(seconds_of([&] {
-        const mrrope::RotaryTable table(plan_of({32, 8, 128}, Pairing::halves), 0, 131072);
+        const mrrope::RotaryTable table(plan_of(kShapes[0], Pairing::halves), 0, 131072);
         if (table.end() != 131072) std::exit(1);
       }));
     }
@@ -274,7 +197,7 @@ int main(int argc, char** argv) {
     std::printf("%-10s %6s %-5s %-11s %6s %6s %6s %6s | %6s %6s %6s\n", "heads", "tokens", "type",
                 "pairing", "copy", "mrrope", "inside", "ggml", "copy", "(in)", "ggml");
     for (const std::int64_t tokens : sizes) {
-      for (const Shape& shape : {Shape{32, 8, 128}, Shape{9, 3, 64}}) {
+      for (const Shape& shape : kShapes) {
         for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
           for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
             compare(shape, tokens, element, pairing, threads, rounds);

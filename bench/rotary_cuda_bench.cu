@@ -10,26 +10,15 @@
 // kernel is checked against the reference before it is timed.
 #include <cuda_runtime.h>
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "base/text.h"
-#include "kernels/half.h"
-#include "mrrope/error.h"
 #include "mrrope/rotary_cuda.h"
-#include "support/rotary_reference.h"
+#include "rotary_cases.h"
 
 namespace {
 
-using mrrope::Batch;
 using mrrope::CudaRotaryTable;
-using mrrope::Element;
-using mrrope::Pairing;
 
 void must(cudaError_t status) {
   if (status == cudaSuccess) return;
@@ -94,15 +83,6 @@ void start() {
   must(cudaStreamCreate(&stream));
 }
 
-double median(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  return x[x.size() / 2];
-}
-
-struct Shape {
-  int queries, keys, head_dim;
-};
-
 struct Buffers {
   std::vector<std::byte*> from, to;  // queries, then keys, of one call
   std::size_t bytes = 0;             // of one of them
@@ -120,18 +100,10 @@ struct Buffers {
       from.push_back(all_from + i * bytes);
       to.push_back(all_to + i * bytes);
     }
-    // Numbers between 0.25 and 1, so that no value is special.
-    std::vector<std::uint16_t> half(1 << 20);
-    std::vector<float> single(1 << 19);
-    for (std::size_t i = 0; i < half.size(); ++i) {
-      const float value = 0.25f + 0.75f * float((i * 2654435761u) >> 8 & 0xffff) / 65536;
-      half[i] = element == Element::f16 ? mrrope::f16_from(value) : mrrope::bf16_from(value);
-      if (i < single.size()) single[i] = value;
-    }
-    const void* data = element == Element::f32 ? static_cast<const void*>(single.data())
-                                               : static_cast<const void*>(half.data());
-    for (std::size_t at = 0; at < bytes * count; at += 2 << 20) {
-      must(cudaMemcpy(all_from + at, data, std::min<std::size_t>(2 << 20, bytes * count - at),
+    std::vector<std::byte> data(2 << 20);
+    fill(data.data(), data.size() / mrrope::bytes_of(element), element);
+    for (std::size_t at = 0; at < bytes * count; at += data.size()) {
+      must(cudaMemcpy(all_from + at, data.data(), std::min(data.size(), bytes * count - at),
                       cudaMemcpyHostToDevice));
     }
     must(cudaMemcpy(all_to, all_from, bytes * count, cudaMemcpyDeviceToDevice));
@@ -150,37 +122,11 @@ struct Buffers {
 
   Batch batch(const Shape& shape, std::int64_t tokens, Element element, int i,
               bool in_place) const {
-    Batch b;
-    b.element = element;
-    b.head_dim = shape.head_dim;
-    b.tokens = tokens;
-    b.positions = positions;
     const std::size_t at = std::size_t(i) % from.size();
-    const std::size_t keys =
-        std::size_t(tokens) * shape.queries * shape.head_dim * mrrope::bytes_of(element);
-    const auto strides = [&](int heads) {
-      return mrrope::token_major(tokens, heads, shape.head_dim);
-    };
     // In place in `to`, so that `from` stays what the check expects.
-    std::byte* in = in_place ? to[at] : from[at];
-    std::byte* out = to[at];
-    b.queries = {shape.queries, in, strides(shape.queries), out, strides(shape.queries)};
-    b.keys = {shape.keys, in + keys, strides(shape.keys), out + keys, strides(shape.keys)};
-    return b;
+    return batch_of(shape, tokens, element, positions, in_place ? to[at] : from[at], to[at]);
   }
 };
-
-double number(const std::vector<std::byte>& data, std::size_t i, Element element) {
-  if (element == Element::f32) {
-    float value;
-    std::memcpy(&value, &data[4 * i], 4);
-    return double(value);
-  }
-  std::uint16_t bits;
-  std::memcpy(&bits, &data[2 * i], 2);
-  return double(element == Element::f16 ? mrrope::float_from_f16(bits)
-                                        : mrrope::float_from_bf16(bits));
-}
 
 // Some heads of the result against the reference; ends the program if they disagree.
 void check(const mrrope::Plan& plan, const std::function<void(const Batch&)>& rotation,
@@ -188,37 +134,19 @@ void check(const mrrope::Plan& plan, const std::function<void(const Batch&)>& ro
   must(cudaMemset(buffers.to[0], 0xff, buffers.bytes));  // no number
   rotation(buffers.batch(shape, tokens, element, 0, false));
   must(cudaStreamSynchronize(stream));
-  const std::size_t head_bytes = shape.head_dim * mrrope::bytes_of(element);
-  const double bound = element == Element::f32 ? 2e-6 : element == Element::f16 ? 2e-3 : 1.5e-2;
-  for (const std::int64_t token : {std::int64_t(0), tokens / 3, tokens - 1}) {
-    for (const int side : {0, 1}) {
-      const int heads = side == 0 ? shape.queries : shape.keys;
-      const std::size_t at = (side == 0 ? 0 : std::size_t(tokens) * shape.queries * head_bytes) +
-                             (std::size_t(token) * heads + heads - 1) * head_bytes;
-      std::vector<std::byte> before(head_bytes), after(head_bytes);
-      must(cudaMemcpy(before.data(), buffers.from[0] + at, head_bytes, cudaMemcpyDeviceToHost));
-      must(cudaMemcpy(after.data(), buffers.to[0] + at, head_bytes, cudaMemcpyDeviceToHost));
-      std::vector<double> x(shape.head_dim);
-      for (int i = 0; i < shape.head_dim; ++i) x[i] = number(before, i, element);
-      mrrope::rotate_reference(plan, double(token), x);
-      for (int i = 0; i < shape.head_dim; ++i) {
-        const double error = std::abs(x[i] - number(after, i, element));
-        if (!(error <= bound)) {
-          std::printf("WRONG: token %lld element %d: off by %g\n", (long long)token, i, error);
-          std::exit(1);
-        }
-      }
-    }
-  }
+  check(plan, shape, tokens, element, bound_of(element), "mrrope",
+        [&](std::size_t at, std::vector<std::byte>& before, std::vector<std::byte>& after) {
+          const std::size_t size = before.size();
+          must(cudaMemcpy(before.data(), buffers.from[0] + at, size, cudaMemcpyDeviceToHost));
+          must(cudaMemcpy(after.data(), buffers.to[0] + at, size, cudaMemcpyDeviceToHost));
+        });
 }
 
 mrrope::Plan plan_of(const Shape& shape, Pairing pairing) {
   mrrope::Extension e;  // without an attention scale: repeated in place, numbers would grow
-  return make_plan(
-      {.rotary_dim = shape.head_dim, .base = 5e5, .train_length = 8192, .pairing = pairing}, e);
+  return make_plan(geometry_of(shape, pairing), e);
 }
 
-constexpr Shape kShapes[] = {{32, 8, 128}, {9, 3, 64}};
 constexpr Element kElements[] = {Element::f16, Element::bf16, Element::f32};
 
 __global__ void copy_kernel(const uint4* from, uint4* to, std::size_t count) {
@@ -278,18 +206,17 @@ void prefill(std::int64_t tokens, int rounds) {
         const std::unique_ptr<Graph> graphs[] = {
             graph_of(tables[0], false), graph_of(tables[1], false), graph_of(tables[2], false),
             graph_of(tables[0], true)};
-        std::vector<double> times[6], ratios[4];
-        for (int r = 0; r <= rounds; ++r) {  // the first round warms up
-          double t[6] = {memcpys.time(), copies.time()};
-          for (int k = 0; k < 4; ++k) t[2 + k] = graphs[k]->time();
-          if (r == 0) continue;
-          for (int k = 0; k < 6; ++k) times[k].push_back(t[k]);
-          for (int k = 0; k < 4; ++k) ratios[k].push_back(std::min(t[0], t[1]) / t[2 + k]);
-        }
+        std::vector<std::function<double()>> contestants = {[&] { return memcpys.time(); },
+                                                            [&] { return copies.time(); }};
+        for (const auto& graph : graphs) contestants.push_back([&] { return graph->time(); });
+        const auto times = in_turns(rounds, contestants);
+        std::vector<double> faster;
+        for (int r = 0; r < rounds; ++r) faster.push_back(std::min(times[0][r], times[1][r]));
         const auto speed = [&](int k) { return 2e-3 * double(buffers.bytes) / median(times[k]); };
         std::printf("%2d+%-3d %-5s %-12s %7.0f %7.0f", shape.queries, shape.keys,
                     to_string(element), to_string(pairing), speed(0), speed(1));
-        for (int k = 0; k < 4; ++k) std::printf(" | %9.0f %6.3f", speed(2 + k), median(ratios[k]));
+        for (int k = 0; k < 4; ++k)
+          std::printf(" | %9.0f %6.3f", speed(2 + k), median_ratio(faster, times[2 + k]));
         std::printf("\n");
         std::fflush(stdout);
       }
@@ -332,18 +259,14 @@ void decode(int rounds) {
                 rotate(tables[k], pools[pool].batch(shape, tokens, element, i, true), stream);
               });
             }
-            std::vector<double> times[3], ratios[2];
-            for (int r = 0; r <= rounds; ++r) {
-              const double t[3] = {empty.time(), graphs[0]->time(), graphs[1]->time()};
-              if (r == 0) continue;
-              for (int k = 0; k < 3; ++k) times[k].push_back(t[k]);
-              for (int k = 0; k < 2; ++k) ratios[k].push_back(t[1 + k] / t[0]);
-            }
-            std::printf(" | %7.2f %8.2f %6.2f", median(times[0]), median(times[1]),
-                        median(ratios[0]));
+            const auto times =
+                in_turns(rounds, {[&] { return empty.time(); }, [&] { return graphs[0]->time(); },
+                                  [&] { return graphs[1]->time(); }});
+            const double ratio = median_ratio(times[1], times[0]);
+            std::printf(" | %7.2f %8.2f %6.2f", median(times[0]), median(times[1]), ratio);
             if (pool == 0) std::printf(" %8.2f", median(times[2]));
-            std::printf(" %6.2f", median(ratios[1]));
-            worst[pool] = std::max(worst[pool], median(ratios[0]));
+            std::printf(" %6.2f", median_ratio(times[2], times[0]));
+            worst[pool] = std::max(worst[pool], ratio);
           }
           std::printf("\n");
           std::fflush(stdout);

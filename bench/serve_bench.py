@@ -40,14 +40,15 @@ class Server:
             time.sleep(0.1)
         raise RuntimeError(f"{name} does not start")
 
-    def ask(self, method, path, body=None):
+    def send(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         connection.request(method, path, json.dumps(body) if body is not None else None,
                            {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        data = answer.read()
-        connection.close()
-        return answer.status, json.loads(data)
+        return connection.getresponse()
+
+    def ask(self, method, path, body=None):
+        with self.send(method, path, body) as answer:
+            return answer.status, json.loads(answer.read())
 
     def spent(self):
         """Seconds of processor time."""
@@ -67,16 +68,12 @@ class Server:
 
     def first_token(self, prompt):
         """Seconds to the first event of a stream."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         began = time.perf_counter()
-        connection.request("POST", "/v1/completions", json.dumps({
-            "prompt": prompt, "max_tokens": 4, "temperature": 0, "stream": True}),
-            {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        answer.readline()
-        seconds = time.perf_counter() - began
-        answer.read()
-        connection.close()
+        with self.send("POST", "/v1/completions", {
+                "prompt": prompt, "max_tokens": 4, "temperature": 0, "stream": True}) as answer:
+            answer.readline()
+            seconds = time.perf_counter() - began
+            answer.read()
         return seconds
 
 

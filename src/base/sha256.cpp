@@ -59,6 +59,18 @@ void Sha256::update(std::string_view bytes) {
   }
 }
 
+void Sha256::update(const Source& source, std::uint64_t start, std::uint64_t size,
+                    const std::function<void(std::uint64_t)>& on_bytes) {
+  std::string buffer;
+  for (std::uint64_t done = 0; done < size;) {
+    buffer.resize(std::min<std::uint64_t>(size - done, 1 << 20));
+    source.read(start + done, std::as_writable_bytes(std::span(buffer)));
+    update(buffer);
+    done += buffer.size();
+    if (on_bytes) on_bytes(done);
+  }
+}
+
 std::string Sha256::hex() {
   const std::uint64_t bits = total_ * 8;
   std::string tail("\x80", 1);

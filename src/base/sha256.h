@@ -3,16 +3,21 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
+
+#include "base/files/source.h"
 
 namespace mrrope {
 
 class Sha256 {
  public:
   void update(std::string_view bytes);
+  // `size` bytes from `start` on; on_bytes: called with how many are done.
+  void update(const Source& source, std::uint64_t start, std::uint64_t size,
+              const std::function<void(std::uint64_t)>& on_bytes = {});
 
   // 64 lower-case hexadecimal digits. Ends the computation: no update after it.
   std::string hex();

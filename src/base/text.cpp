@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <arpa/inet.h>
+#include <time.h>
 
 #include <algorithm>
 #include <utility>
@@ -52,7 +53,7 @@ std::string aligned(const std::vector<TextRow>& rows, const std::vector<std::siz
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) line += "  ";
       const std::string blanks(width[i] - row[i].size(), ' ');
-      const bool to_left = std::find(left.begin(), left.end(), i) != left.end();
+      const bool to_left = contains(left, i);
       line += to_left ? row[i] + blanks : blanks + row[i];
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -69,6 +70,15 @@ std::string csv_line(const std::vector<std::string>& cells) {
   }
   line += '\n';
   return line;
+}
+
+std::string time_text(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 std::string lower_case(std::string_view text) {
@@ -164,9 +174,7 @@ void append_character(std::string& text, char32_t code) {
   }
   const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
   text.push_back(char(((0xff00U >> (more + 1)) & 0xffU) | (code >> (6 * more))));
-  for (int k = more; k-- > 0;) {
-    text.push_back(char(0x80U | ((code >> (6 * k)) & 0x3fU)));
-  }
+  for (int k = more; k-- > 0;) text.push_back(char(0x80U | ((code >> (6 * k)) & 0x3fU)));
 }
 
 std::size_t whole_characters(std::string_view text) noexcept {

@@ -80,17 +80,32 @@ inline std::string duration_text(double seconds) {
   return cat(s / 3600, " h ", two(s / 60 % 60), " min");
 }
 
-// Throws Error (usage): the request is not valid.
+std::string time_text(std::int64_t seconds);  // since 1970: "2026-01-31T12:00:00Z"
+
+// Throw Error: usage, the request is not valid; failed, input, output or a computation;
+// unsupported, this model or engine cannot do it. With _if the message is made either way: not for
+// what happens often.
 [[noreturn]] inline void refuse(const std::string& message, const std::string& hint = {}) {
   throw Error(ErrorKind::usage, message, hint);
 }
-inline void refuse_if(bool wrong, const std::string& message, const std::string& hint = {}) {
-  if (wrong) refuse(message, hint);
+[[noreturn]] inline void fail(const std::string& message, const std::string& hint = {}) {
+  throw Error(ErrorKind::failed, message, hint);
 }
-// The same of another kind. The message is made either way: not for what happens often.
+[[noreturn]] inline void unsupported(const std::string& message, const std::string& hint = {}) {
+  throw Error(ErrorKind::unsupported, message, hint);
+}
 inline void throw_if(bool wrong, ErrorKind kind, const std::string& message,
                      const std::string& hint = {}) {
   if (wrong) throw Error(kind, message, hint);
+}
+inline void refuse_if(bool wrong, const std::string& message, const std::string& hint = {}) {
+  throw_if(wrong, ErrorKind::usage, message, hint);
+}
+inline void fail_if(bool wrong, const std::string& message, const std::string& hint = {}) {
+  throw_if(wrong, ErrorKind::failed, message, hint);
+}
+inline void unsupported_if(bool wrong, const std::string& message, const std::string& hint = {}) {
+  throw_if(wrong, ErrorKind::unsupported, message, hint);
 }
 
 // A word for a shell, quoted if necessary.

@@ -118,9 +118,7 @@ int mrrope_plan_create(const mrrope_geometry* geometry, const char* method, doub
     const Geometry g{in.rotary_dim, in.base, in.train_length,
                      in.pairing == MRROPE_HALVES ? Pairing::halves : Pairing::interleaved};
     const std::string name = checked(method, "method");
-    if (method_row(bare_name(name)).reach != Reach::length) {
-      return static_plan(g, name, 0, scale);
-    }
+    if (method_row(bare_name(name)).reach != Reach::length) return static_plan(g, name, 0, scale);
     refuse_if(!(scale >= 1 && scale * double(g.train_length) < 1e15),
               cat("scale ", scale, " is not possible"), "give 1 or more");
     return static_plan(g, name, std::llround(scale * double(g.train_length)), std::nullopt);

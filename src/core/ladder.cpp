@@ -13,7 +13,7 @@ namespace {
 
 bool has_one_factor(const Plan& plan) {
   const std::vector<double>& all = plan.factor();
-  return std::all_of(all.begin(), all.end(), [&](double f) { return f == all.front(); });
+  return std::ranges::all_of(all, [&](double f) { return f == all.front(); });
 }
 
 // Below 1: a fraction of the window.

@@ -11,9 +11,7 @@ namespace mrrope {
 namespace {
 
 // What positions are divided by, at most.
-double compression(const Plan& plan) {
-  return *std::max_element(plan.factor().begin(), plan.factor().end());
-}
+double compression(const Plan& plan) { return *std::ranges::max_element(plan.factor()); }
 
 std::string times(double factor) { return significant(factor, factor < 9.95 ? 2 : 3) + "x"; }
 

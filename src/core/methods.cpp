@@ -180,11 +180,7 @@ std::vector<Method>& rows() {
 }  // namespace
 
 std::span<const MethodInfo> methods() {
-  static const auto infos = [] {
-    std::vector<MethodInfo> out;
-    for (const Method& m : rows()) out.push_back(m.info);
-    return out;
-  }();
+  static const auto infos = mapped(rows(), &Method::info);
   return infos;
 }
 

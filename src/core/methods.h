@@ -81,6 +81,9 @@ std::string method_name(std::string_view name, Growth growth);
 // YaRN's temperature as engines apply it: 1 + 0.1 c ln S; 1 where S is at most 1.
 double yarn_temperature(double scale, double coefficient = 1);
 
+// Whether the plan leaves the model unchanged.
+bool is_identity(const Plan& plan);
+
 // The real-valued pair index at which a pair would make this many turns in the window.
 double pair_with_turns(const Geometry& geometry, double turns);
 

@@ -262,9 +262,7 @@ std::string to_string(const MethodSpec& spec) {
       words.push_back(cat(p.name, "=", value_text(p, *value_of(spec.parameters, p))));
       continue;
     }
-    std::vector<std::string> entries;
-    for (const double value : spec.parameters.*p.list) entries.push_back(number(value));
-    words.push_back(cat(p.name, "=[", joined(entries, ","), "]"));
+    words.push_back(cat(p.name, "=[", joined(mapped(spec.parameters.*p.list, number), ","), "]"));
   }
   return method_name(spec.name, spec.growth) +
          (words.empty() ? "" : cat("(", joined(words, ","), ")"));

@@ -148,6 +148,11 @@ bool Plan::same_numbers(const Plan& other) const {
          geometry_.trained_attention_scale == other.geometry_.trained_attention_scale;
 }
 
+bool is_identity(const Plan& plan) {
+  return plan.attention_scale() == 1 &&
+         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+}
+
 const char* to_string(Shape shape) noexcept {
   constexpr const char* kNames[] = {"regressive", "uniform", "progressive", "mixed"};
   return kNames[std::size_t(shape)];

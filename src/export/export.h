@@ -49,9 +49,6 @@ struct YarnFit {
 // RoPE (no trained factors).
 YarnFit fit_yarn(const Plan& plan);
 
-// Whether the plan leaves the model unchanged.
-bool is_identity(const Plan& plan);
-
 enum class GgufEncoding { unchanged, factors, lists, relabelled, keys, approximate };
 const char* to_string(GgufEncoding encoding) noexcept;
 
@@ -138,8 +135,6 @@ double total_attention_scale(const Plan& plan);
 // `original` is the window it declares.
 nlohmann::ordered_json longrope_parameters(const Plan& plan, std::int64_t length,
                                            std::int64_t original);
-// By name. Throws Error (usage) if readers have no name for the plan.
-nlohmann::ordered_json native_parameters(const Plan& plan);
 
 // config.json with the plan in it; all other keys stay. Throws Error (unsupported) with the reason
 // if this model keeps its rotation in keys where readers would not find the plan.

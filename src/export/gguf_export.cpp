@@ -28,11 +28,10 @@ struct Case {
   bool windows_apart = false;  // layers that plans do not change but the temperature key does
 };
 
-void unsupported_if(bool impossible, const Case& c, const std::string& why,
-                    const std::string& hint) {
+void cannot_run_if(bool impossible, const Case& c, const std::string& why,
+                   const std::string& hint) {
   if (!impossible) return;
-  throw Error(ErrorKind::unsupported,
-              cat(shown(c.model.path.string()), ": stock llama.cpp cannot run this plan on ",
+  unsupported(cat(shown(c.model.path.string()), ": stock llama.cpp cannot run this plan on ",
                   c.architecture.name, ": ", why),
               hint);
 }
@@ -110,7 +109,7 @@ struct Decision {
 
 // The temperature key reaches every rotation, also those of layers that plans leave alone.
 void check_temperature(const Case& c, double own_temperature) {
-  unsupported_if(
+  cannot_run_if(
       c.windows_apart && !(std::abs(c.plan.attention_scale() / own_temperature - 1) < kExact), c,
       cat("its key for the temperature (", significant(c.plan.attention_scale(), 6),
           " here) also affects the sliding-window layers, which the plan leaves unchanged"),
@@ -123,16 +122,16 @@ void check_temperature(const Case& c, double own_temperature) {
 // Keys alone: exact where keys can express the plan, else the nearest YaRN if that is allowed.
 Decision decide_keys(const Case& c, const std::string& why) {
   const std::string also = why.empty() ? "" : why + "; and ";
-  unsupported_if(c.architecture.has(Trait::scale_in_scores), c,
-                 "llama.cpp's keys for scaling also change the scale of its attention scores",
-                 "run it with mrrope generate, which applies the plan in the graph");
+  cannot_run_if(c.architecture.has(Trait::scale_in_scores), c,
+                "llama.cpp's keys for scaling also change the scale of its attention scores",
+                "run it with mrrope generate, which applies the plan in the graph");
   const std::string& type = c.shipped.scaling.type;
   const bool scaled = type == "linear" || type == "yarn" || type == "longrope";
-  unsupported_if(c.on_top && (scaled || !c.plan.geometry().trained_factor.empty()), c,
-                 cat(also, "its keys already hold the vendor's own scaling (", type,
-                     "), and they can hold only one"),
-                 "make the plan with --replace-scaling, or run it with mrrope generate");
-  unsupported_if(
+  cannot_run_if(c.on_top && (scaled || !c.plan.geometry().trained_factor.empty()), c,
+                cat(also, "its keys already hold the vendor's own scaling (", type,
+                    "), and they can hold only one"),
+                "make the plan with --replace-scaling, or run it with mrrope generate");
+  cannot_run_if(
       c.windows_apart && c.architecture.has(Trait::keys_reach_windows), c,
       cat(also, "its keys also change the sliding-window layers, which plans leave unchanged"),
       "for pi and yarn use llama.cpp's own flags: --to commands prints them; "
@@ -151,7 +150,7 @@ Decision decide_keys(const Case& c, const std::string& why) {
     check_temperature(c, d.own_temperature);
     return d;
   }
-  unsupported_if(
+  cannot_run_if(
       !c.options.approximate, c,
       why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
       cat("--approximate writes the nearest YaRN, whose angles differ by up to ",
@@ -267,8 +266,8 @@ std::vector<GgufTensorOut> tensors_of(const Case& c, const GgufPart& part, const
                                       std::vector<GgufTensorOut>& fresh) {
   std::vector<GgufTensorOut> out;
   for (const GgufTensor& tensor : part.tensors) {
-    const auto is_new = std::find_if(fresh.begin(), fresh.end(),
-                                     [&](const GgufTensorOut& t) { return t.name == tensor.name; });
+    const auto is_new =
+        std::ranges::find_if(fresh, [&](const GgufTensorOut& t) { return t.name == tensor.name; });
     if (is_new != fresh.end()) {
       out.push_back(std::move(*is_new));
       fresh.erase(is_new);
@@ -287,9 +286,9 @@ std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
   std::vector<float> out;
   for (const double v : values) {
     const auto f = float(v);
-    unsupported_if(!(f > 0) || !std::isfinite(f), c,
-                   cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
-                   "give smaller factors");
+    cannot_run_if(!(f > 0) || !std::isfinite(f), c,
+                  cat("a divisor of ", significant(v, 6), " does not fit a 32-bit float"),
+                  "give smaller factors");
     out.push_back(f);
   }
   return out;
@@ -297,8 +296,7 @@ std::vector<float> to_floats(const Case& c, const std::vector<double>& values) {
 
 void cannot_relabel_if(bool odd, const Architecture& from, const std::string& what) {
   if (!odd) return;
-  throw Error(ErrorKind::unsupported,
-              cat("a file of architecture ", from.name,
+  unsupported(cat("a file of architecture ", from.name,
                   " can be written as architecture llama, but this one ", what),
               "add --approximate to write the nearest YaRN instead; it prints the error");
 }
@@ -347,11 +345,6 @@ std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const M
 }
 
 }  // namespace
-
-bool is_identity(const Plan& plan) {
-  return plan.attention_scale() == 1 &&
-         std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
-}
 
 const char* to_string(GgufEncoding encoding) noexcept {
   constexpr const char* kNames[] = {"unchanged",  "factors", "lists",

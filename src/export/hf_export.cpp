@@ -107,12 +107,12 @@ std::vector<fs::path> files_to_bring(const fs::path& from) {
     }
   }
   if (error) cannot("list", from, error.value());
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   return files;
 }
 
 void check_weights(const fs::path& from, const std::vector<fs::path>& files) {
-  const bool any = std::any_of(files.begin(), files.end(), [](const fs::path& file) {
+  const bool any = std::ranges::any_of(files, [](const fs::path& file) {
     const std::string kind = file.extension().string();
     return kind == ".safetensors" || kind == ".bin" || kind == ".pt" || kind == ".pth";
   });
@@ -123,10 +123,9 @@ void check_weights(const fs::path& from, const std::vector<fs::path>& files) {
     if (!names.empty()) missing = names.front();
     if (names.size() > 1) missing += cat(" and ", names.size() - 1, " more");
   }
-  throw Error(ErrorKind::failed,
-              cat(shown(from.string()), " has no weights (missing: ", shown(missing), ")"),
-              "download the weight files into that folder, or use --to commands, which needs only "
-              "config.json");
+  fail(cat(shown(from.string()), " has no weights (missing: ", shown(missing), ")"),
+       "download the weight files into that folder, or use --to commands, which needs only "
+       "config.json");
 }
 
 // ---- the output -------------------------------------------------------------------------------
@@ -269,7 +268,8 @@ ordered_json longrope_parameters(const Plan& plan, std::int64_t length, std::int
           {"long_factor", factors}};
 }
 
-ordered_json native_parameters(const Plan& plan) {
+// By name. Throws Error (usage) if readers have no name for the plan.
+static ordered_json native_parameters(const Plan& plan) {
   const Geometry& g = plan.geometry();
   const Extension& e = plan.extension();
   const auto check = [&](bool possible, const std::string& why) {
@@ -332,11 +332,11 @@ ordered_json extended_config(const ordered_json& config, const Model& model, con
                              const HfOptions& options) {
   ordered_json out = config;
   ordered_json& text = text_part(out);
-  throw_if(text.contains("rope_ratio") || text.contains("attn_config"), ErrorKind::unsupported,
-           cat(shown(model.path.string()), ": declares its rotation in ",
-               text.contains("rope_ratio") ? "rope_ratio" : "attn_config",
-               ", which only the model's own code reads, so it would ignore the plan"),
-           "convert the model to GGUF and export that");
+  unsupported_if(text.contains("rope_ratio") || text.contains("attn_config"),
+                 cat(shown(model.path.string()), ": declares its rotation in ",
+                     text.contains("rope_ratio") ? "rope_ratio" : "attn_config",
+                     ", which only the model's own code reads, so it would ignore the plan"),
+                 "convert the model to GGUF and export that");
   const ordered_json before = rope_of(text);
   const bool per_layer = is_per_layer(before);
   const ordered_json model_keys =

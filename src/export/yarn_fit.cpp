@@ -76,12 +76,12 @@ std::vector<std::int64_t> original_lengths(const Geometry& g) {
 
 YarnFit fit_yarn(const Plan& plan) {
   const Geometry& g = plan.geometry();
-  throw_if(g.rotary_dim > kMostElements, ErrorKind::unsupported,
-           cat("YaRN keys cannot be fitted to ", g.rotary_dim, " rotated elements, only up to ",
-               kMostElements),
-           "check the file with mrrope inspect: heads of models have 512 at most");
+  unsupported_if(g.rotary_dim > kMostElements,
+                 cat("YaRN keys cannot be fitted to ", g.rotary_dim,
+                     " rotated elements, only up to ", kMostElements),
+                 "check the file with mrrope inspect: heads of models have 512 at most");
   const std::vector<double>& wanted = plan.factor();
-  const double most = 4 * *std::max_element(wanted.begin(), wanted.end());
+  const double most = 4 * *std::ranges::max_element(wanted);
   YarnFit best;
   double least = INFINITY;
   for (const std::int64_t original : original_lengths(g)) {

@@ -8,11 +8,6 @@
 
 #include "base/text.h"
 
-// Part of the program: CMake turns formats/architectures.json into a string (mrrope_embed).
-namespace mrrope::embedded {
-extern const char* const architectures_json;
-}  // namespace mrrope::embedded
-
 namespace mrrope {
 namespace {
 
@@ -85,8 +80,7 @@ const std::vector<Architecture>& table() {
 }
 
 [[noreturn]] void cannot_extend(const Architecture& architecture, std::string_view reason) {
-  throw Error(ErrorKind::unsupported,
-              cat("architecture ", architecture.name, " cannot be extended: ", reason));
+  unsupported(cat("architecture ", architecture.name, " cannot be extended: ", reason));
 }
 
 // The rule of one architecture together with the keys of one file.
@@ -195,17 +189,12 @@ struct LayerReader {
 std::span<const Architecture> architectures() { return table(); }
 
 const Architecture* find_architecture(std::string_view name) {
-  for (const Architecture& candidate : table()) {
-    if (candidate.name == name) return &candidate;
-  }
-  return nullptr;
+  return find_by(table(), &Architecture::name, name);
 }
 
 const Architecture* find_huggingface(std::string_view model_type) {
-  for (const Architecture& candidate : table()) {
-    if (has_word(candidate.huggingface, model_type)) return &candidate;
-  }
-  return nullptr;
+  return find_by(table(),
+                 [&](const Architecture& a) { return has_word(a.huggingface, model_type); });
 }
 
 Pairing gguf_pairing(const Architecture& architecture, bool has_mrope_sections) {

@@ -11,6 +11,11 @@
 
 #include "mrrope/model.h"
 
+// Part of the program: CMake turns formats/architectures.json into a string (mrrope_embed).
+namespace mrrope::embedded {
+extern const char* const architectures_json;
+}  // namespace mrrope::embedded
+
 namespace mrrope {
 
 // What stock llama.cpp does with a rope_freqs tensor in a file of this architecture.

@@ -33,6 +33,13 @@ class JsonKeys {
 
   const std::string& where() const { return where_; }
 
+  // The same with what its keys are where this object does not state them.
+  JsonKeys or_else(const json& defaults) const {
+    JsonKeys out = *this;
+    out.defaults_ = &defaults;
+    return out;
+  }
+
   [[noreturn]] void refuse(const std::string& message, const std::string& hint = {}) const {
     throw Error(kind_, cat(where_, ": ", message), hint.empty() ? hint_ : hint);
   }
@@ -41,15 +48,11 @@ class JsonKeys {
   }
 
   const json* find(Names names, std::string* found = nullptr) const {
-    for (const char* name : names) {
-      const auto at = object_->find(name);
-      if (at == object_->end() || at->is_null()) continue;
-      if (found) *found = name;
-      return &*at;
-    }
-    return nullptr;
+    const json* value = find_in(*object_, names, found);
+    return value || !defaults_ ? value : find_in(*defaults_, names, found);
   }
   bool has(Names names) const { return find(names) != nullptr; }
+  bool states(Names names) const { return find_in(*object_, names, nullptr) != nullptr; }
 
   // Absent keys give nullopt, an empty text or an empty list.
   std::optional<std::int64_t> integer(Names names, std::int64_t low, std::int64_t high) const {
@@ -98,12 +101,22 @@ class JsonKeys {
   // Refuses every key but these.
   void allow_only(const std::vector<std::string>& known) const {
     for (const auto& [key, value] : items()) {
-      if (std::find(known.begin(), known.end(), key) != known.end()) continue;
+      if (contains(known, key)) continue;
       refuse(cat("has no key ", shown(key)), cat("the keys are ", joined(known, ", ")));
     }
   }
 
  private:
+  static const json* find_in(const json& object, Names names, std::string* found) {
+    for (const char* name : names) {
+      const auto at = object.find(name);
+      if (at == object.end() || at->is_null()) continue;
+      if (found) *found = name;
+      return &*at;
+    }
+    return nullptr;
+  }
+
   [[noreturn]] void wrong_type(const std::string& name, const json& value,
                                const char* wanted) const {
     const std::string text = value.is_string()       ? shown(value.get_ref<const std::string&>())
@@ -168,6 +181,7 @@ class JsonKeys {
   }
 
   const json* object_;
+  const json* defaults_ = nullptr;
   std::string where_;
   ErrorKind kind_;
   std::string hint_;

@@ -63,9 +63,9 @@ Model read_folder(const fs::path& folder, bool replace_scaling) {
       found = entry.path().string();
     }
   }
-  throw Error(ErrorKind::failed, cat("the folder ", shown(folder.string()), " has no config.json"),
-              found.empty() ? "give a GGUF file, or the folder of a Hugging Face model"
-                            : cat("give the GGUF file itself: ", found));
+  fail(cat("the folder ", shown(folder.string()), " has no config.json"),
+       found.empty() ? "give a GGUF file, or the folder of a Hugging Face model"
+                     : cat("give the GGUF file itself: ", found));
 }
 
 // Where only windowed layers rotate, no distance ever grows past the window: nothing to extend.
@@ -73,9 +73,8 @@ void refuse_windowed_only(const Model& model) {
   const auto extends = [](const Layer& layer) {
     return layer.kind == LayerKind::full && !layer.windowed_cache;
   };
-  if (std::any_of(model.layers.begin(), model.layers.end(), extends)) return;
-  throw Error(ErrorKind::unsupported,
-              cat(shown(model.path.string()), ": ", model.architecture,
+  if (std::ranges::any_of(model.layers, extends)) return;
+  unsupported(cat(shown(model.path.string()), ": ", model.architecture,
                   " rotates only in layers that see the last ", model.sliding_window,
                   " tokens, so no rotation ever leaves what it was trained for"),
               "its other layers have no positions and need no plan: run it as it is, with a longer "
@@ -174,9 +173,7 @@ std::vector<double> declared_factors(const Facts& facts, std::int64_t& window) {
   const DeclaredScaling& scaling = facts.model.scaling;
   const std::int64_t stated = scaling.original_length;
   const Geometry original = bare(facts.model, stated > 0 ? stated : facts.context_length);
-  if (scaling.type == "linear") {
-    return std::vector<double>(pair_count(original), scaling.factor);
-  }
+  if (scaling.type == "linear") return std::vector<double>(pair_count(original), scaling.factor);
   if (scaling.type == "llama3" && facts.factors.empty()) {
     return llama3_factors(original, scaling.factor, facts.rule);
   }
@@ -227,12 +224,12 @@ Model read_model(const fs::path& path, bool replace_scaling) {
 
 const Architecture& supported(const Architecture* found, const std::string& where, const char* kind,
                               const std::string& name) {
-  throw_if(!found, ErrorKind::unsupported,
-           cat(where, ": the ", kind, " ", shown(name), " is not known"),
-           "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
-  throw_if(!found->unsupported.empty(), ErrorKind::unsupported,
-           cat(where, ": architecture ", found->name, " cannot be extended: ", found->unsupported),
-           "only models that turn queries and keys (RoPE) can be extended");
+  unsupported_if(!found, cat(where, ": the ", kind, " ", shown(name), " is not known"),
+                 "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
+  unsupported_if(
+      !found->unsupported.empty(),
+      cat(where, ": architecture ", found->name, " cannot be extended: ", found->unsupported),
+      "only models that turn queries and keys (RoPE) can be extended");
   return *found;
 }
 
@@ -250,8 +247,8 @@ void check_made_for(const Geometry& made_for, const Model& model) {
 }
 
 bool has_windows_apart(const Model& model) {
-  return std::any_of(model.layers.begin(), model.layers.end(),
-                     [](const Layer& layer) { return layer.kind == LayerKind::windowed; });
+  return std::ranges::any_of(model.layers,
+                             [](const Layer& layer) { return layer.kind == LayerKind::windowed; });
 }
 
 std::uint64_t kv_bytes(const Model& model, std::int64_t tokens, double bits_per_element) {
@@ -343,7 +340,7 @@ Model finish_model(Facts facts, bool replace_scaling) {
     }
   }
   const auto is_one = [](double f) { return f == 1; };
-  if (std::all_of(trained.begin(), trained.end(), is_one)) trained.clear();
+  if (std::ranges::all_of(trained, is_one)) trained.clear();
   try {
     validate(geometry);
   } catch (const Error& error) {

@@ -101,15 +101,6 @@ constexpr std::uint64_t kHead = std::uint64_t(16) << 20;
 constexpr std::uint64_t kBlock = std::uint64_t(64) << 10;
 constexpr std::uint64_t kBlocks = 256;
 
-void hash_range(const Source& source, std::uint64_t start, std::uint64_t size, Sha256& hash) {
-  std::string buffer;
-  for (std::uint64_t done = 0; done < size; done += buffer.size()) {
-    buffer.resize(std::min<std::uint64_t>(size - done, 1 << 20));
-    source.read(start + done, std::as_writable_bytes(std::span(buffer)));
-    hash.update(buffer);
-  }
-}
-
 }  // namespace
 
 std::vector<Rung> listed_rungs(const Ladder& ladder) {
@@ -189,9 +180,7 @@ Geometry geometry_of(const JsonKeys& in) {
 }
 
 std::vector<std::string> parameter_names() {
-  std::vector<std::string> names;
-  for (const ParameterInfo& p : parameters()) names.emplace_back(p.name);
-  return names;
+  return mapped(parameters(), [](const ParameterInfo& p) { return std::string(p.name); });
 }
 
 void add_parameters(const JsonKeys& in, Parameters& parameters) {
@@ -288,8 +277,7 @@ ordered_json model_json(const Model& model, std::int64_t ctx) {
   out["embedding"] = model.embedding;
   out["layers"] = model.layers.size();
   out["layer_kinds"] = layer_counts(model);
-  out["layer_list"] = ordered_json::array();
-  for (const Layer& layer : model.layers) out["layer_list"].push_back(to_string(layer.kind));
+  out["layer_list"] = mapped(model.layers, [](const Layer& l) { return to_string(l.kind); });
   out["heads"] = model.heads;
   out["kv_heads"] = model.kv_heads;
   out["key_length"] = model.key_length;
@@ -304,8 +292,7 @@ ordered_json model_json(const Model& model, std::int64_t ctx) {
                     {"original_length", model.scaling.original_length},
                     {"trained", model.scaling.trained}};
   out["weight_bytes"] = model.weight_bytes;
-  out["files"] = ordered_json::array();
-  for (const auto& file : model.files) out["files"].push_back(file.string());
+  out["files"] = mapped(model.files, [](const auto& file) { return file.string(); });
   out["ctx"] = ctx;
   out["scale"] = std::max(1.0, double(ctx) / double(model.geometry.train_length));
   out["kv_bytes"] = {{"f16", kv_bytes(model, ctx, kBitsF16)},
@@ -327,15 +314,15 @@ std::string model_digest(const std::vector<std::filesystem::path>& files) {
     const std::uint64_t size = source.size();
     hash.update(cat(size, "\n"));
     if (size < kWhole) {
-      hash_range(source, 0, size, hash);
+      hash.update(source, 0, size);
       continue;
     }
     sampled = true;
-    hash_range(source, 0, kHead, hash);
+    hash.update(source, 0, kHead);
     const std::uint64_t span = size - kHead - kBlock;
     for (std::uint64_t i = 0; i < kBlocks; ++i) {
       // span * i would overflow only past 2^56 bytes.
-      hash_range(source, kHead + span * i / (kBlocks - 1), kBlock, hash);
+      hash.update(source, kHead + span * i / (kBlocks - 1), kBlock);
     }
   }
   return (sampled ? "sampled:" : "sha256:") + hash.hex();

@@ -32,10 +32,6 @@ bool is_sha256(const std::string& text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
 }
 
-[[noreturn]] void fail(const std::string& message, const std::string& hint) {
-  throw Error(ErrorKind::failed, message, hint);
-}
-
 std::string from_environment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -115,8 +111,7 @@ std::vector<const hf_file*> parts_of(const hf_files& files, const hf_file& first
 }
 
 void sort(hf_files& files) {
-  std::sort(files.begin(), files.end(),
-            [](const hf_file& a, const hf_file& b) { return a.path < b.path; });
+  std::ranges::sort(files, [](const hf_file& a, const hf_file& b) { return a.path < b.path; });
 }
 
 // In the cache: of one repository, or of all.
@@ -209,9 +204,9 @@ fs::path blob_of(const fs::path& store, const fs::path& manifest) {
                shown(manifest.string()), cat("the digest ", shown(digest), " is not a SHA-256"));
     fs::path blob = plain_file_in(store / "blobs", "sha256-" + digest.substr(kKind.size()), {});
     if (file_exists(blob)) return blob;
-    throw Error(ErrorKind::failed, cat(shown(blob.string()), " is missing"));
+    fail(cat(shown(blob.string()), " is missing"));
   }
-  throw Error(ErrorKind::unsupported, "no GGUF model in it");
+  unsupported("no GGUF model in it");
 }
 
 // manifests/HOST/NAMESPACE/NAME/TAG. Links are not followed.
@@ -263,7 +258,7 @@ std::string near_names(const std::string& word, const std::vector<LocalModel>& m
     const std::size_t distance = inside ? 0 : edit_distance(wanted, name);
     if (distance <= wanted.size() / 3) near.emplace_back(distance, printable(model.name));
   }
-  std::sort(near.begin(), near.end());
+  std::ranges::sort(near);
   std::vector<std::string> names;
   for (std::size_t i = 0; i < near.size() && i < 3; ++i) names.push_back(near[i].second);
   return names.empty() ? "" : cat("did you mean ", joined(names, " or "), "? ");
@@ -277,15 +272,14 @@ std::string near_names(const std::string& word, const std::vector<LocalModel>& m
   std::string server = common_get_model_endpoint();
   if (const auto at = server.rfind('@'); at != std::string::npos) server.erase(0, at + 1);
   const std::string message = cat("cannot download ", what, " of ", repo, " from ", server, ": ");
-  throw_if(
-      status == 401 || status == 403, ErrorKind::failed,
-      cat(message, "status ", status, ", it does not exist or is not public"),
-      from_environment("HF_TOKEN").empty()
-          ? "check the spelling; for a gated one accept its terms on its page and set HF_TOKEN "
-            "to your token"
-          : "check the spelling, and that the token in HF_TOKEN may read it");
-  throw_if(status == 404, ErrorKind::failed, cat(message, "status 404, there is none"),
-           "check the spelling: -hf USER/REPO[:QUANT]");
+  fail_if(status == 401 || status == 403,
+          cat(message, "status ", status, ", it does not exist or is not public"),
+          from_environment("HF_TOKEN").empty()
+              ? "check the spelling; for a gated one accept its terms on its page and set HF_TOKEN "
+                "to your token"
+              : "check the spelling, and that the token in HF_TOKEN may read it");
+  fail_if(status == 404, cat(message, "status 404, there is none"),
+          "check the spelling: -hf USER/REPO[:QUANT]");
   if (status > 0) fail(cat(message, "status ", status), "try again later");
   fail(cat(message, "no connection", reason.empty() ? "" : cat(" (", reason, ")")),
        "check the network, or set HF_ENDPOINT to another server; mrrope models lists what is here");
@@ -306,9 +300,9 @@ std::string near_names(const std::string& word, const std::vector<LocalModel>& m
   } catch (const std::exception& e) {
     reason = e.what();
   }
-  throw_if(status == 200, ErrorKind::failed,
-           cat("the list of files of ", repo, " is empty or not one that can be used"),
-           "check that it is a repository with GGUF files, or try again later");
+  fail_if(status == 200,
+          cat("the list of files of ", repo, " is empty or not one that can be used"),
+          "check that it is a repository with GGUF files, or try again later");
   refused(repo, "the list of files", status, reason);
 }
 
@@ -318,8 +312,8 @@ std::string near_names(const std::string& word, const std::vector<LocalModel>& m
   for (const hf_file& file : files) {
     if (starts_model(file.path)) quants.insert(printable(quant_of(file.path)));
   }
-  throw_if(quants.empty(), ErrorKind::failed, cat(name.repo, " has no GGUF file"),
-           "look for a repository of the same model with GGUF in its name");
+  fail_if(quants.empty(), cat(name.repo, " has no GGUF file"),
+          "look for a repository of the same model with GGUF in its name");
   while (quants.size() > kMostShown) quants.erase(std::prev(quants.end()));
   refuse(cat(name.repo, " has no ", name.quant),
          cat("it has ", joined({quants.begin(), quants.end()}, ", "), ": -hf ", name.repo, ":",
@@ -343,8 +337,8 @@ class Watcher : public common_download_callback {
       have = 0;
     }
     const fs::space_info space = fs::space(partial_.parent_path(), error);
-    throw_if(
-        !error && space.available < p.total - have, ErrorKind::failed,
+    fail_if(
+        !error && space.available < p.total - have,
         cat(file_, " needs ", bytes_text(double(p.total - have)), ", and ",
             partial_.parent_path().string(), " has ", bytes_text(double(space.available)), " free"),
         "make room, or set HF_HUB_CACHE to a folder on another disk");
@@ -369,27 +363,14 @@ class Watcher : public common_download_callback {
   const OnBytes& on_bytes_;
 };
 
-std::string sha256_of(const fs::path& path, const std::string& label, const OnBytes& on_bytes) {
-  const Source source = Source::open(path);
-  Sha256 hash;
-  std::string buffer;
-  for (std::uint64_t done = 0; done < source.size(); done += buffer.size()) {
-    buffer.resize(std::min<std::uint64_t>(source.size() - done, 1 << 20));
-    source.read(done, std::as_writable_bytes(std::span(buffer)));
-    hash.update(buffer);
-    if (on_bytes) on_bytes(label, done + buffer.size(), source.size());
-  }
-  return hash.hex();
-}
-
 void download_file(const hf_file& file, const std::string& token, const OnBytes& on_bytes) {
   std::error_code error;
   if (path_exists(file.final_path)) return;
   const std::string name = printable(file.path);
-  throw_if(!is_sha256(file.oid), ErrorKind::failed,
-           cat("the server lists no SHA-256 of ", name, " in ", file.repo_id,
-               ", so it could not be checked"),
-           Watcher::kElsewhere);
+  fail_if(!is_sha256(file.oid),
+          cat("the server lists no SHA-256 of ", name, " in ", file.repo_id,
+              ", so it could not be checked"),
+          Watcher::kElsewhere);
   const fs::path partial = file.local_path + ".downloadInProgress";
   fs::create_directories(partial.parent_path(), error);
   if (error) fail(cat("cannot make ", partial.parent_path().string(), ": ", error.message()), "");
@@ -406,7 +387,12 @@ void download_file(const hf_file& file, const std::string& token, const OnBytes&
          cat("type the same command again: it goes on from there (to begin again, remove ",
              partial.string(), ")"));
   }
-  const std::string digest = sha256_of(file.local_path, "checking " + name, on_bytes);
+  const Source source = Source::open(file.local_path);
+  Sha256 hash;
+  hash.update(source, 0, source.size(), [&](std::uint64_t done) {
+    if (on_bytes) on_bytes("checking " + name, done, source.size());
+  });
+  const std::string digest = hash.hex();
   if (digest != lower_case(file.oid)) {
     fs::remove(file.local_path, error);
     throw Error(ErrorKind::corrupt,
@@ -434,8 +420,8 @@ std::vector<LocalModel> local_models() {
   }
   list_files(fs_get_cache_directory(), models);
   list_ollama(ollama_folder(), models);
-  std::stable_sort(models.begin(), models.end(),
-                   [](const LocalModel& a, const LocalModel& b) { return a.name < b.name; });
+  std::ranges::stable_sort(
+      models, [](const LocalModel& a, const LocalModel& b) { return a.name < b.name; });
   return models;
 }
 
@@ -445,8 +431,8 @@ fs::path find_model(const std::string& name) {
   for (const std::string& wanted : {name, name + ":latest"}) {
     for (const LocalModel& model : models) {
       if (model.name != wanted) continue;
-      throw_if(model.path.empty(), ErrorKind::failed, cat(name, " cannot be used: ", model.problem),
-               "fetch it again; mrrope models lists the others");
+      fail_if(model.path.empty(), cat(name, " cannot be used: ", model.problem),
+              "fetch it again; mrrope models lists the others");
       return model.path;
     }
   }
@@ -490,8 +476,8 @@ fs::path download(const std::string& repo_and_quant, const OnBytes& on_bytes) {
     download_file(*part, token, on_bytes);
     hf_cache::finalize_file(*part);
   }
-  throw_if(!path_exists(first->final_path), ErrorKind::failed,
-           cat("cannot write ", first->final_path), "check the rights of the folder");
+  fail_if(!path_exists(first->final_path), cat("cannot write ", first->final_path),
+          "check the rights of the folder");
   return first->final_path;
 }
 

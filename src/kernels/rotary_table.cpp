@@ -106,7 +106,7 @@ void check_strides(const Batch& batch, int heads, const Strides& strides, const 
     }
   }
   if (!written) return;
-  std::sort(all.begin(), all.end(), [](const Dimension& a, const Dimension& b) {
+  std::ranges::sort(all, [](const Dimension& a, const Dimension& b) {
     return std::abs(a.stride) < std::abs(b.stride);
   });
   std::int64_t filled = batch.head_dim;
@@ -165,15 +165,8 @@ void check_heads(const Batch& batch, const Heads& heads, const char* what) {
 }  // namespace
 
 const char* to_string(Element element) noexcept {
-  switch (element) {
-    case Element::f32:
-      return "f32";
-    case Element::f16:
-      return "f16";
-    case Element::bf16:
-      return "bf16";
-  }
-  return "?";
+  constexpr const char* kNames[] = {"f32", "f16", "bf16"};
+  return kNames[std::size_t(element)];
 }
 
 std::size_t bytes_of(Element element) noexcept { return element == Element::f32 ? 4 : 2; }

@@ -115,9 +115,8 @@ Workers::Workers(int threads) {
       state_->threads.emplace_back([state = state_.get()] { state->serve(); });
     }
   } catch (const std::system_error& e) {
-    throw Error(ErrorKind::failed,
-                cat("thread ", state_->threads.size() + 2, " did not start: ", e.what()),
-                "use fewer threads");
+    fail(cat("thread ", state_->threads.size() + 2, " did not start: ", e.what()),
+         "use fewer threads");
   }
 }
 

@@ -69,7 +69,7 @@ void refuse_for_memory(const Request& from, Response& response) {
 std::string nearest(const std::string& wanted, const std::vector<std::string>& routes) {
   std::vector<std::pair<std::size_t, std::string>> order;
   for (const std::string& route : routes) order.emplace_back(edit_distance(wanted, route), route);
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   return cat(order.at(0).second, ", ", order.at(1).second, " and ", order.at(2).second);
 }
 
@@ -123,7 +123,7 @@ struct ApiServer::State {
         Listener bound)
       : service(make_service(m, l, r, s)),
         scheduler(m, l, s),
-        bodies(static_cast<std::ptrdiff_t>(std::max(kTotalBodyBytes, 2 * service.limits.bytes))),
+        bodies(std::ptrdiff_t(std::max(kTotalBodyBytes, 2 * service.limits.bytes))),
         listener(std::move(bound)),
         http(*listener.http),
         access{listener.loopback, s.key, s.cors} {}
@@ -141,7 +141,7 @@ struct ApiServer::State {
       std::string verb = from.method;
       if (verb == "HEAD") verb = "GET";
       std::string route = cat(verb, " ", slot ? "/slots/{id}" : from.path);
-      if (std::count(routes.begin(), routes.end(), route) == 0) route = "- (no route)";
+      if (!contains(routes, route)) route = "- (no route)";
       const std::chrono::duration<double, std::milli> took = Clock::now() - from.start_time_;
       service.settings.on_request(
           log_line(use, route, took.count(), status, service.settings.json_log));
@@ -195,7 +195,7 @@ struct ApiServer::State {
         reply(response, make_format({service, request, number()})->whole({}));
         return;
       }
-      if (!request.has_seed) request.sampling.seed = static_cast<std::uint32_t>(number());
+      if (!request.has_seed) request.sampling.seed = std::uint32_t(number());
       pending = submit(service, scheduler, prepare_jobs(service, request, disconnect_check(from)),
                        request.answers, number());
       request.prompts.clear();
@@ -347,8 +347,8 @@ struct ApiServer::State {
 };
 
 Listener listen_on(const ServerSettings& s) {
-  Listener listener{std::make_shared<HttpServer>(
-      static_cast<std::size_t>(s.slots + s.queue + kSpareConnections))};
+  Listener listener{
+      std::make_shared<HttpServer>(std::size_t(s.slots + s.queue + kSpareConnections))};
   HttpServer& http = *listener.http;
   // A port that another server uses is not shared with it.
   http.set_socket_options(
@@ -360,8 +360,8 @@ Listener listen_on(const ServerSettings& s) {
   }
   listener.loopback = is_loopback_host(http.bound_address());
   if (listener.port > 0) return listener;
-  throw Error(ErrorKind::failed, cat("cannot listen on ", s.host, " port ", s.port),
-              "the port may be in use: give another --port (0 for any free one) or --host");
+  fail(cat("cannot listen on ", s.host, " port ", s.port),
+       "the port may be in use: give another --port (0 for any free one) or --host");
 }
 
 ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,

@@ -126,9 +126,8 @@ void remove_leftovers(const fs::path& parent, const std::string& name) {
       const bool in_use = errno == EWOULDBLOCK;
       ::close(marker);
       if (!in_use) continue;  // no locks on this file system: it may be in use
-      throw Error(ErrorKind::failed,
-                  cat("another process is writing ", shown((parent / name).string())),
-                  "wait for it to finish, or give another name with -o");
+      fail(cat("another process is writing ", shown((parent / name).string())),
+           "wait for it to finish, or give another name with -o");
     }
     // Killed while replacing a folder, where the system cannot exchange two names.
     if (is_there(folder / "old") && !is_there(parent / name)) {
@@ -143,20 +142,18 @@ void check_space(const fs::path& out, const fs::path& parent, std::uint64_t size
   std::error_code error;
   const fs::space_info space = fs::space(parent, error);
   if (error || space.available >= size) return;
-  throw Error(ErrorKind::failed,
-              cat(shown(out.string()), " needs ", bytes_text(double(size)), "; only ",
-                  bytes_text(double(space.available)), " are free there"),
-              "free some space, or choose an output path on another disk");
+  fail(cat(shown(out.string()), " needs ", bytes_text(double(size)), "; only ",
+           bytes_text(double(space.available)), " are free there"),
+       "free some space, or choose an output path on another disk");
 }
 
 }  // namespace
 
 void cannot(const char* what, const fs::path& path, int code) {
-  throw Error(
-      ErrorKind::failed, cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
-      is_full(code) ? "free some space, or choose an output path on another disk; no partial file "
-                      "was left behind"
-                    : "choose an output path that can be written to");
+  fail(cat("cannot ", what, " ", shown(path.string()), ": ", std::strerror(code)),
+       is_full(code) ? "free some space, or choose an output path on another disk; no partial file "
+                       "was left behind"
+                     : "choose an output path that can be written to");
 }
 
 int retry_open(const fs::path& path, int flags) {
@@ -203,10 +200,10 @@ void check_folder(const fs::path& folder) {
   fs::path there = folder;
   while (!there.empty() && !fs::exists(there, error)) there = there.parent_path();
   if (there.empty()) there = ".";
-  throw_if(!fs::is_directory(there, error), ErrorKind::failed,
-           cat("cannot make the folder ", shown(folder.string()), ": ", shown(there.string()),
-               " is not a folder"),
-           "give a folder that can be written to");
+  fail_if(!fs::is_directory(there, error),
+          cat("cannot make the folder ", shown(folder.string()), ": ", shown(there.string()),
+              " is not a folder"),
+          "give a folder that can be written to");
   OutputFile(fresh_name(there / "mrrope"), folder);  // removed at once
 }
 
@@ -225,12 +222,10 @@ void write_atomically(const fs::path& path, std::string_view content) {
   flush_folder(folder_of(path));
 }
 
-void OutputFile::fail(const char* what, int code) const { cannot(what, shown_as_, code); }
-
 OutputFile::OutputFile(fs::path path, fs::path shown_as)
     : path_(std::move(path)), shown_as_(shown_as.empty() ? path_ : std::move(shown_as)) {
   file_ = retry_open(path_, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
-  if (file_ < 0) fail("create", errno);
+  if (file_ < 0) cannot("create", shown_as_, errno);
   buffer_.reserve(kBuffer);
 }
 
@@ -251,7 +246,7 @@ void OutputFile::drain() {
     const ssize_t written =
         ::pwrite(file_, buffer_.data() + done, buffer_.size() - done, off_t(position_ + done));
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) fail("write", errno);
+    if (written < 0) cannot("write", shown_as_, errno);
     done += std::size_t(written);
   }
   buffer_.clear();
@@ -281,7 +276,7 @@ void OutputFile::copy(const Source& source, std::uint64_t offset, std::uint64_t 
     std::uint64_t step = std::min(size, kStep);
     const ssize_t copied =
         by_system ? system_copy(source.descriptor(), offset, file_, position_, step) : 0;
-    if (copied < 0 && is_full(errno)) fail("write", errno);
+    if (copied < 0 && is_full(errno)) cannot("write", shown_as_, errno);
     by_system = copied > 0;  // not between two file systems; read() reports anything else
     if (by_system) {
       step = std::uint64_t(copied);
@@ -299,12 +294,12 @@ void OutputFile::copy(const Source& source, std::uint64_t offset, std::uint64_t 
 
 void OutputFile::finish() {
   drain();
-  if (::fsync(file_) != 0) fail("flush", errno);
+  if (::fsync(file_) != 0) cannot("flush", shown_as_, errno);
   const int file = std::exchange(file_, -1);
   if (::close(file) == 0) return;
   const int code = errno;
   ::unlink(path_.c_str());
-  fail("close", code);
+  cannot("close", shown_as_, code);
 }
 
 void refuse_existing(const fs::path& path, const char* what) {
@@ -338,6 +333,11 @@ Staging::~Staging() { remove(); }
 void Staging::remove() noexcept {
   if (folder_.empty()) return;
   std::error_code ignored;
+  // What was read here is gone; the next file may get its inode.
+  for (fs::recursive_directory_iterator at(folder_, ignored), end; !ignored && at != end;
+       at.increment(ignored)) {
+    if (fs::is_regular_file(fs::symlink_status(at->path(), ignored))) forget_input(at->path());
+  }
   fs::remove_all(folder_, ignored);
   folder_.clear();
   if (marker_ >= 0) ::close(std::exchange(marker_, -1));

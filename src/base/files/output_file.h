@@ -73,7 +73,6 @@ class OutputFile {
  private:
   void drain();
   void advance(std::uint64_t bytes);
-  [[noreturn]] void fail(const char* what, int code) const;
 
   std::filesystem::path path_;
   std::filesystem::path shown_as_;

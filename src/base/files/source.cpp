@@ -43,9 +43,8 @@ void check_readable(const std::filesystem::path& path) {
   std::error_code error;
   const bool folder = std::filesystem::is_directory(path, error);
   if (::access(path.c_str(), folder ? R_OK | X_OK : R_OK) != 0) {
-    throw Error(ErrorKind::failed,
-                cat("cannot read ", shown(path.string()), ": ", std::strerror(errno)),
-                "check the path and its permissions");
+    fail(cat("cannot read ", shown(path.string()), ": ", std::strerror(errno)),
+         "check the path and its permissions");
   }
   refuse_if(folder && std::filesystem::is_empty(path, error),
             cat(shown(path.string()), " has no file"), "give a folder with files, or a file");
@@ -76,18 +75,17 @@ Source Source::open(const std::filesystem::path& path) {
       hint = path.extension() == ".gguf" ? "check the path; a split model needs all of its parts"
                                          : "check the path";
     }
-    throw Error(ErrorKind::failed, cat("cannot open ", shown(name), ": ", std::strerror(error)),
-                hint);
+    fail(cat("cannot open ", shown(name), ": ", std::strerror(error)), hint);
   }
   Source source;
   source.file_ = file;
   source.name_ = name;
   struct stat status {};
   if (::fstat(file, &status) != 0) {
-    throw Error(ErrorKind::failed, cat("cannot examine ", shown(name), ": ", std::strerror(errno)));
+    fail(cat("cannot examine ", shown(name), ": ", std::strerror(errno)));
   }
-  throw_if(!S_ISREG(status.st_mode), ErrorKind::failed, cat(shown(name), " is not a regular file"),
-           "give the name of a file; what a command prints must be in one first");
+  fail_if(!S_ISREG(status.st_mode), cat(shown(name), " is not a regular file"),
+          "give the name of a file; what a command prints must be in one first");
   source.size_ = std::uint64_t(status.st_size);
   const std::lock_guard lock(g_inputs_mutex);
   g_inputs.insert(id_of(status));
@@ -128,11 +126,10 @@ void Source::read(std::uint64_t offset, std::span<std::byte> to) const {
   while (done < to.size()) {
     const ssize_t got = ::pread(file_, to.data() + done, to.size() - done, off_t(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      throw Error(ErrorKind::failed, cat("cannot read ", name_, ": ", std::strerror(errno)));
+    if (got < 0) fail(cat("cannot read ", name_, ": ", std::strerror(errno)));
     if (got == 0) {
-      throw Error(ErrorKind::failed, cat(name_, " became shorter while it was read"),
-                  "wait until it is fully written, then try again");
+      fail(cat(name_, " became shorter while it was read"),
+           "wait until it is fully written, then try again");
     }
     done += std::size_t(got);
   }

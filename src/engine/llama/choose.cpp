@@ -59,8 +59,8 @@ class Constraint {
         patterns_(grammar.patterns.begin(), grammar.patterns.end()) {
     if (waiting_) return;
     for (const Token token : grammar.begun) {
-      throw_if(model.ends_text(token), ErrorKind::failed, "the prompt ends with the end of a text",
-               "this chat template cannot be used with a grammar");
+      fail_if(model.ends_text(token), "the prompt ends with the end of a text",
+              "this chat template cannot be used with a grammar");
       reader_.accept(token, text(token));
     }
   }
@@ -89,8 +89,7 @@ class Constraint {
  private:
   static const TokenTexts& texts_of(const TimelineModel& model) {
     if (const TokenTexts* texts = model.token_texts()) return *texts;
-    throw Error(ErrorKind::unsupported, "this engine cannot constrain an answer to a grammar",
-                "leave the grammar out");
+    unsupported("this engine cannot constrain an answer to a grammar", "leave the grammar out");
   }
 
   const std::string& text(Token token) const { return texts_.text.at(std::size_t(token)); }
@@ -109,9 +108,7 @@ class Constraint {
 
   void wait(Token token) {
     written_.push_back(token);
-    if (std::find(triggers_.begin(), triggers_.end(), token) != triggers_.end()) {
-      return start(text(token).size());
-    }
+    if (contains(triggers_, token)) return start(text(token).size());
     std::string end;
     auto first = written_.end();
     while (first != written_.begin() && end.size() < kTriggerBytes) end.insert(0, text(*--first));
@@ -159,9 +156,7 @@ struct Chooser::Chain {
 
   llama_token_data_array list(std::span<const float> logits) {
     candidates.resize(logits.size());
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-      candidates[i] = {llama_token(i), logits[i], 0};
-    }
+    for (std::size_t i = 0; i < logits.size(); ++i) candidates[i] = {llama_token(i), logits[i], 0};
     return {candidates.data(), candidates.size(), -1, false};
   }
 
@@ -224,9 +219,7 @@ Chooser::Chooser(const Sampling& sampling, const TimelineModel& model) {
     return;
   }
   if (sampling.top_k > 0) add(llama_sampler_init_top_k(sampling.top_k));
-  if (sampling.typical_p < 1) {
-    add(llama_sampler_init_typical(float(sampling.typical_p), 1));
-  }
+  if (sampling.typical_p < 1) add(llama_sampler_init_typical(float(sampling.typical_p), 1));
   add(llama_sampler_init_top_p(float(sampling.top_p), 1));
   add(llama_sampler_init_min_p(float(sampling.min_p), 1));
   add(llama_sampler_init_temp(float(sampling.temperature)));
@@ -246,15 +239,14 @@ Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t posi
   if (!top.valid) throw NanLogits(cat("NaN logits after position ", position));
   if (greedy()) return {Token(top.best), top.gap};
   const auto& banned = chain_->banned;
-  if (chain_->only_bans &&
-      std::find(banned.begin(), banned.end(), Token(top.best)) == banned.end()) {
+  if (chain_->only_bans && !contains(banned, Token(top.best))) {
     // What the samplers would find after a look at the whole vocabulary.
     return {Token(top.best), top.gap};
   }
   const Token token = chain_->choose(logits);
   if (token < 0) {
-    throw Error(ErrorKind::usage, cat("no token is left to choose from after position ", position),
-                "the grammar, logit_bias and ignore_eos exclude all of them: allow some");
+    refuse(cat("no token is left to choose from after position ", position),
+           "the grammar, logit_bias and ignore_eos exclude all of them: allow some");
   }
   llama_sampler_accept(chain_->samplers.get(), token);
   return {token, top.gap};

@@ -56,18 +56,13 @@ bool is_remote(ggml_backend_dev_t device) {
 
 std::vector<ggml_backend_dev_t> all_devices() {
   std::vector<ggml_backend_dev_t> out;
-  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) {
-    out.push_back(ggml_backend_dev_get(i));
-  }
+  for (std::size_t i = 0; i < ggml_backend_dev_count(); ++i) out.push_back(ggml_backend_dev_get(i));
   return out;
 }
 
 std::string names(const std::vector<ggml_backend_dev_t>& devices) {
-  std::string out;
-  for (const ggml_backend_dev_t d : devices) {
-    out += cat(out.empty() ? "" : ", ", ggml_backend_dev_name(d));
-  }
-  return out;
+  const auto name = [](ggml_backend_dev_t d) { return std::string(ggml_backend_dev_name(d)); };
+  return joined(mapped(devices, name), ", ");
 }
 
 // mrrope-cuda-0.5.0.so: the version is that of the command it was built for.
@@ -105,13 +100,11 @@ ggml_backend_dev_t device_named(const std::string& name) {
   if (found != nullptr) return found;
   for (const AddOn& a : add_ons()) {
     if (a.backend != nullptr || !lower_case(name).starts_with(a.name)) continue;
-    throw Error(ErrorKind::failed, cat("there is no device ", shown(name), ": ", a.problem),
-                a.hint);
+    fail(cat("there is no device ", shown(name), ": ", a.problem), a.hint);
   }
-  throw Error(ErrorKind::usage,
-              cat("there is no device ", shown(name), ", but ", names(all_devices())),
-              backend_folder().empty() ? "./run --cuda builds mrrope for NVIDIA GPUs"
-                                       : "--device list shows them");
+  refuse(cat("there is no device ", shown(name), ", but ", names(all_devices())),
+         backend_folder().empty() ? "./run --cuda builds mrrope for NVIDIA GPUs"
+                                  : "--device list shows them");
 }
 
 // The backends of add-ons with a GPU: of two, none is better than the other for sure.
@@ -127,8 +120,8 @@ void load_processor() {
     const fs::path folder = backend_folder();
     if (folder.empty()) return true;
     ggml_backend_load_all_from_path(folder.c_str());
-    throw_if(cpu() == nullptr, ErrorKind::failed,
-             cat("no code for this processor in ", folder.string()), "install mrrope again");
+    fail_if(cpu() == nullptr, cat("no code for this processor in ", folder.string()),
+            "install mrrope again");
     return true;
   }();
   static_cast<void>(loaded);
@@ -156,7 +149,7 @@ std::vector<ggml_backend_dev_t> chosen_devices(const LocalOptions& options) {
   if (!options.device.empty()) {
     for (const std::string& name : split_list(options.device)) {
       const ggml_backend_dev_t d = device_named(name);
-      if (is_gpu(d) && std::ranges::find(out, d) == out.end()) out.push_back(d);
+      if (is_gpu(d) && !contains(out, d)) out.push_back(d);
     }
   }
   refuse_if(

@@ -20,8 +20,7 @@ int pooling_of(const llama_model* model, const Model& facts, const std::string& 
   if (text == "1" || text == "mean") return LLAMA_POOLING_TYPE_MEAN;
   if (text == "2" || text == "cls") return LLAMA_POOLING_TYPE_CLS;
   if (text == "3" || text == "last") return LLAMA_POOLING_TYPE_LAST;
-  throw Error(ErrorKind::unsupported,
-              cat("this model has no embeddings of texts: its file states ",
+  unsupported(cat("this model has no embeddings of texts: its file states ",
                   stated ? cat(key, " ", text) : "no " + key),
               "serve a model that was made for embeddings, or give --pooling mean, cls (the first "
               "token) or last");
@@ -54,10 +53,9 @@ void LocalModel::make_embedder(std::size_t tokens) {
 std::vector<float> LocalModel::embed(std::span<const Token> tokens) {
   // With an encoder; or with more numbers than libllama computes, which ends the process
   // (qwen4exp).
-  throw_if(llama_model_has_encoder(model_.get()) ||
-               llama_model_n_embd_out(model_.get()) > llama_model_n_embd(model_.get()),
-           ErrorKind::unsupported,
-           cat("libllama has no embeddings of texts by ", facts_.architecture, " models"));
+  unsupported_if(llama_model_has_encoder(model_.get()) ||
+                     llama_model_n_embd_out(model_.get()) > llama_model_n_embd(model_.get()),
+                 cat("libllama has no embeddings of texts by ", facts_.architecture, " models"));
   const int pooling = pooling_of(model_.get(), facts_, options_.pooling);
   std::int64_t longest = facts_.geometry.train_length;
   // Where every token reads all others they have to be computed at once.
@@ -77,15 +75,12 @@ std::vector<float> LocalModel::embed(std::span<const Token> tokens) {
       const auto count = int32_t(std::min(most, own.size() - first));
       take_llama_log();
       const int result = llama_decode(embedder_.get(), llama_batch_get_one(&own[first], count));
-      if (result != 0) {
-        throw Error(ErrorKind::failed,
-                    cat("libllama failed with ", result, ": ", take_llama_log()));
-      }
+      if (result != 0) fail(cat("libllama failed with ", result, ": ", take_llama_log()));
     }
     if (pooling == LLAMA_POOLING_TYPE_LAST && at + 1 < own.size()) continue;
     if (pooling == LLAMA_POOLING_TYPE_CLS && at > 0) break;
     const float* const row = llama_get_embeddings_ith(embedder_.get(), int32_t(at - first));
-    if (row == nullptr) throw Error(ErrorKind::failed, "libllama has no embedding of a token");
+    if (row == nullptr) fail("libllama has no embedding of a token");
     for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += double(row[k]);
   }
   double square = 0;

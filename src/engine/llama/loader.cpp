@@ -109,15 +109,14 @@ void check_server(const std::string& name, const std::string& host, const std::s
   const auto receive = [&](void* into, std::size_t count) {
     return ::recv(socket.number, into, count, MSG_WAITALL) == ssize_t(count);
   };
-  throw_if(
+  fail_if(
       ::send(socket.number, hello.data(), hello.size(), MSG_NOSIGNAL) != ssize_t(hello.size()) ||
           !receive(&size, sizeof size) || size != kReply || !receive(reply.data(), reply.size()),
-      ErrorKind::failed, cat("--rpc ", name, " is not an RPC server"), kHint);
-  throw_if(reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION,
-           ErrorKind::unsupported,
-           cat("the RPC server at ", name, " has version ", int(reply[0]), ".", int(reply[1]),
-               ", this build has ", RPC_PROTO_MAJOR_VERSION, ".", RPC_PROTO_MINOR_VERSION),
-           kHint);
+      cat("--rpc ", name, " is not an RPC server"), kHint);
+  unsupported_if(reply[0] != RPC_PROTO_MAJOR_VERSION || reply[1] > RPC_PROTO_MINOR_VERSION,
+                 cat("the RPC server at ", name, " has version ", int(reply[0]), ".", int(reply[1]),
+                     ", this build has ", RPC_PROTO_MAJOR_VERSION, ".", RPC_PROTO_MINOR_VERSION),
+                 kHint);
 }
 
 constexpr int kMostThreads = GGML_MAX_N_THREADS;
@@ -126,8 +125,7 @@ llama_flash_attn_type flash_attention(const std::string& name) {
   if (name == "on") return LLAMA_FLASH_ATTN_TYPE_ENABLED;
   if (name == "off") return LLAMA_FLASH_ATTN_TYPE_DISABLED;
   if (name == "auto") return LLAMA_FLASH_ATTN_TYPE_AUTO;
-  throw Error(ErrorKind::usage, cat("-fa ", name, " is not on, off or auto"),
-              "give -fa on, -fa off or -fa auto");
+  refuse(cat("-fa ", name, " is not on, off or auto"), "give -fa on, -fa off or -fa auto");
 }
 
 // With this pre-tokenizer, which belongs to models of embeddings, libllama aborts on a text with
@@ -136,8 +134,7 @@ void check_tokenizer(const llama_model* model, const std::string& file) {
   char pre[32] = "";
   llama_model_meta_val_str(model, "tokenizer.ggml.pre", pre, sizeof pre);
   if (std::string_view(pre) != "whitespace") return;
-  throw Error(ErrorKind::unsupported,
-              cat("the tokenizer of ", file, " (whitespace) is not supported"),
+  unsupported(cat("the tokenizer of ", file, " (whitespace) is not supported"),
               "use a model that generates text");
 }
 
@@ -155,9 +152,7 @@ void check_asserted(const std::filesystem::path& file) {
   };
   for (std::int64_t i = 0; i < gguf_get_n_kv(gguf.get()); ++i) {
     const std::string_view key = gguf_get_key(gguf.get(), i);
-    if (!key.ends_with("epsilon") || gguf_get_kv_type(gguf.get(), i) != GGUF_TYPE_FLOAT32) {
-      continue;
-    }
+    if (!key.ends_with("epsilon") || gguf_get_kv_type(gguf.get(), i) != GGUF_TYPE_FLOAT32) continue;
     const float epsilon = gguf_get_val_f32(gguf.get(), i);
     if (!(epsilon >= 0)) refuse(cat(key, " is ", double(epsilon), ", below 0"));
   }
@@ -193,10 +188,7 @@ LlamaPtr<llama_model> load(const std::vector<std::filesystem::path>& files,
       paths.size() == 1 ? llama_model_load_from_file(paths.front(), params)
                         : llama_model_load_from_splits(paths.data(), paths.size(), params));
   const std::string name = files.front().string();
-  if (!model) {
-    throw Error(ErrorKind::unsupported,
-                cat("libllama cannot ", what, " ", name, ": ", take_llama_log()), hint);
-  }
+  if (!model) unsupported(cat("libllama cannot ", what, " ", name, ": ", take_llama_log()), hint);
   check_tokenizer(model.get(), name);
   return model;
 }
@@ -235,8 +227,7 @@ void add_rpc_servers(const std::string& list) {
   if (list.empty()) return;
   // The backend may be a library that was loaded at start.
   const ggml_backend_reg_t rpc = ggml_backend_reg_by_name("RPC");
-  throw_if(rpc == nullptr, ErrorKind::failed, "this installation has no code for --rpc",
-           "install mrrope again");
+  fail_if(rpc == nullptr, "this installation has no code for --rpc", "install mrrope again");
   const auto add_server = reinterpret_cast<decltype(&ggml_backend_rpc_add_server)>(
       ggml_backend_reg_get_proc_address(rpc, "ggml_backend_rpc_add_server"));
   for (const std::string& server : split_list(list)) {
@@ -248,8 +239,7 @@ void add_rpc_servers(const std::string& list) {
               "write --rpc 10.0.0.2:50052,10.0.0.3:50052");
     check_server(server, server.substr(0, colon), port);
     ggml_backend_reg_t added = add_server(server.c_str());
-    throw_if(added == nullptr, ErrorKind::failed,
-             cat("the RPC server at ", server, " has no device"), kHint);
+    fail_if(added == nullptr, cat("the RPC server at ", server, " has no device"), kHint);
     ggml_backend_register(added);  // once, however often it is named
   }
 }
@@ -289,8 +279,7 @@ LlamaPtr<llama_context> make_context(llama_model* model, const llama_context_par
   take_llama_log();
   LlamaPtr<llama_context> context(llama_init_from_model(model, params));
   if (!context) {
-    throw Error(ErrorKind::failed, cat("libllama cannot make a context of ", params.n_ctx,
-                                       " tokens: ", take_llama_log()));
+    fail(cat("libllama cannot make a context of ", params.n_ctx, " tokens: ", take_llama_log()));
   }
   return context;
 }
@@ -301,8 +290,8 @@ ggml_type cache_type(const std::string& name, const char* flag) {
         GGML_TYPE_Q5_0, GGML_TYPE_Q4_1, GGML_TYPE_Q4_0, GGML_TYPE_IQ4_NL}) {
     if (name == ggml_type_name(type)) return type;
   }
-  throw Error(ErrorKind::usage, cat(flag, " ", name, " is not a type of a key-value cache"),
-              "give f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl");
+  refuse(cat(flag, " ", name, " is not a type of a key-value cache"),
+         "give f32, f16, bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl");
 }
 
 int thread_count(const LocalOptions& options) {

@@ -138,38 +138,12 @@ std::int64_t longest_fit(const Model& model, LocalOptions options) {
   return fits;
 }
 
-class Vocabulary final : public Tokenizer {
- public:
-  Vocabulary(LlamaPtr<llama_model> model, const std::filesystem::path& file)
-      : model_(std::move(model)),
-        vocab_(llama_model_get_vocab(model_.get())),
-        file_(file.filename().string()) {}
-
-  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
-    return *tokens_in_pieces(model_.get(), file_, text, add_bos, special, {});
-  }
-  std::string detokenize(std::span<const Token> tokens) const override {
-    return text_of(vocab_, file_, tokens);
-  }
-  bool tokenizer_is_remote() const override { return false; }
-  std::optional<Token> bos() const override { return bos_of(vocab_); }
-  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
-    return chat_prompt(model_.get(), file_, messages);
-  }
-
- private:
-  LlamaPtr<llama_model> model_;
-  const llama_vocab* vocab_;
-  std::string file_;
-};
-
 void check_format(const Model& model) {
   if (model.format == "gguf") return;
   const bool is_file = model.path.has_extension() && !std::filesystem::is_directory(model.path);
   const std::string folder =
       (is_file ? model.path.parent_path() / "" : model.path).lexically_normal().string();
-  throw Error(ErrorKind::unsupported,
-              cat(model.path.string(),
+  unsupported(cat(model.path.string(),
                   " is a Hugging Face checkpoint, and the local engine runs GGUF files"),
               cat("convert it with llama.cpp's script: python convert_hf_to_gguf.py ", folder,
                   " --outfile model.gguf --outtype q8_0"));
@@ -232,7 +206,7 @@ void check_memory(const Model& model, const LocalOptions& options) {
 }
 
 std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file) {
-  return std::make_unique<Vocabulary>(load_vocabulary(file), file);
+  return std::make_unique<WithTokenizer<Tokenizer>>(load_vocabulary(file), file);
 }
 
 std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::path>& files,
@@ -259,13 +233,12 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
     batch.logits = outputs.data();
     const int result = llama_decode(context.get(), batch);
     if (result != 0) {
-      throw Error(ErrorKind::failed, cat("libllama failed with ", result, " at position ", first,
-                                         ": ", take_llama_log()));
+      fail(cat("libllama failed with ", result, " at position ", first, ": ", take_llama_log()));
     }
     for (std::size_t i = 0; i < count; ++i) {
       if (flags[first + i] == 0) continue;
       const float* row = llama_get_logits_ith(context.get(), int32_t(i));
-      if (row == nullptr) throw Error(ErrorKind::failed, cat("no logits at position ", first + i));
+      if (row == nullptr) fail(cat("no logits at position ", first + i));
       rows.emplace_back(row, row + vocabulary);
     }
     if (on_tokens) on_tokens(std::int64_t(count));
@@ -276,8 +249,8 @@ std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::
 void prepare(const Model& model, const LocalOptions& options) {
   start_llama();
   const auto refuse = [](const char* flag, auto value, const char* range) {
-    throw Error(ErrorKind::usage, cat(flag, " ", value, " is not ", range),
-                cat("remove ", flag, " to use the default"));
+    mrrope::refuse(cat(flag, " ", value, " is not ", range),
+                   cat("remove ", flag, " to use the default"));
   };
   if (options.context < 0 || options.context > INT32_MAX) {
     refuse("-c", options.context, "a number of tokens below 2^31");

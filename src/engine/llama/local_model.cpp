@@ -84,11 +84,9 @@ struct LocalModel::DeviceScorer {
 };
 
 LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOptions& options)
-    : facts_(std::move(facts)),
-      file_(facts_.path.filename().string()),
+    : WithTokenizer(std::move(model), facts.path),
+      facts_(std::move(facts)),
       options_(options),
-      model_(std::move(model)),
-      vocab_(llama_model_get_vocab(model_.get())),
       vocabulary_(llama_vocab_n_tokens(vocab_)),
       ubatch_(options.ubatch),
       workers_(thread_count(options)) {
@@ -166,15 +164,15 @@ std::size_t turns_of_a_key(const Ladder& ladder) {
 void LocalModel::check_near(const Ladder& ladder) const {
   const std::size_t turns = turns_of_a_key(ladder);
   const double drift = double(turns) * rounding_of(cache_type(options_.type_k, "-ctk"));
-  throw_if(drift > kMostDrift, ErrorKind::unsupported,
-           cat("keys of type ", options_.type_k, " would be turned up to ", turns,
-               " times on the way to ", ladder.longest(), " tokens, and each turn rounds them"),
-           ladder.has_single_factor() ? "give -ctk f16, or -ctk q8_0 with a larger rung_step"
-                                      : "give -ctk f16, or --method far:pi, which turns them less");
+  unsupported_if(
+      drift > kMostDrift,
+      cat("keys of type ", options_.type_k, " would be turned up to ", turns,
+          " times on the way to ", ladder.longest(), " tokens, and each turn rounds them"),
+      ladder.has_single_factor() ? "give -ctk f16, or -ctk q8_0 with a larger rung_step"
+                                 : "give -ctk f16, or --method far:pi, which turns them less");
   const std::int64_t window = llama_model_n_swa(model_.get());
   if (window <= ladder.near()->length) return;
-  throw Error(
-      ErrorKind::unsupported,
+  unsupported(
       cat("layers with a sliding window of ", window, " tokens need a near part of at least ",
           window, " tokens, not ", ladder.near()->length),
       cat("give --near ", window));
@@ -194,8 +192,7 @@ KeyState LocalModel::key_state(std::size_t rung) const {
 
 void LocalModel::find_keys() {
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::unsupported,
-                cat("the context of this ", facts_.architecture, " model cannot grow: ", why),
+    unsupported(cat("the context of this ", facts_.architecture, " model cannot grow: ", why),
                 "a plan without `elastic:` runs, e.g. --method pro");
   };
   std::size_t expected = 0;
@@ -233,7 +230,7 @@ void LocalModel::copy_sequence(llama_seq_id from, llama_seq_id to) {
   const std::size_t written =
       llama_state_seq_get_data(context_.get(), state.data(), state.size(), from);
   if (written == 0 || llama_state_seq_set_data(context_.get(), state.data(), written, to) == 0) {
-    throw Error(ErrorKind::failed, cat("a sequence cannot be copied: ", take_llama_log()));
+    fail(cat("a sequence cannot be copied: ", take_llama_log()));
   }
 }
 
@@ -253,10 +250,10 @@ std::optional<std::vector<std::int32_t>> LocalModel::copy_cells(
 }
 
 std::string LocalModel::description() const {
-  std::string devices;
-  for (const ggml_backend_dev_t device : devices_in_use(options_)) {
-    devices += cat(devices.empty() ? "" : " + ", ggml_backend_dev_description(device));
-  }
+  const auto name = [](ggml_backend_dev_t d) {
+    return std::string(ggml_backend_dev_description(d));
+  };
+  const std::string devices = joined(mapped(devices_in_use(options_), name), " + ");
   return cat("llama.cpp ", llama_version(), ", ", devices, ", ", llama_n_threads(context_.get()),
              " threads, KV ", options_.type_k, "/", options_.type_v, ", ubatch ", ubatch_);
 }
@@ -273,7 +270,7 @@ const TokenTexts* LocalModel::token_texts() const {
       texts_.text.push_back(ends_text(token) ? std::string() : piece_of(vocab_, token, true));
       if (!texts_.text.back().empty()) texts_.sorted.push_back(token);
     }
-    std::sort(texts_.sorted.begin(), texts_.sorted.end(), [&](Token a, Token b) {
+    std::ranges::sort(texts_.sorted, [&](Token a, Token b) {
       return texts_.text[std::size_t(a)] < texts_.text[std::size_t(b)];
     });
   });
@@ -289,8 +286,7 @@ void LocalModel::check_length(std::int64_t length) const {
 
 void LocalModel::check_token(Token token) const {
   if (token >= 0 && token < vocabulary_) return;
-  throw Error(ErrorKind::usage,
-              cat("token ", token, " is outside the vocabulary of ", vocabulary_));
+  refuse(cat("token ", token, " is outside the vocabulary of ", vocabulary_));
 }
 
 std::int64_t LocalModel::longest() const {
@@ -360,14 +356,12 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   injector_->begin(chunks.front().rung, rotated_positions, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
-    throw Error(ErrorKind::usage,
-                cat("the context of ", context_length(), " tokens is full: no room for ", count,
-                    " more at position ", position),
-                "open the model with a larger -c, or keep fewer timelines");
+    refuse(cat("the context of ", context_length(), " tokens is full: no room for ", count,
+               " more at position ", position),
+           "open the model with a larger -c, or keep fewer timelines");
   }
   if (result != 0) {
-    throw Error(ErrorKind::failed, cat("libllama failed with ", result, " at position ", position,
-                                       ": ", take_llama_log()));
+    fail(cat("libllama failed with ", result, " at position ", position, ": ", take_llama_log()));
   }
   injector_->finish();
 }
@@ -392,8 +386,8 @@ void LocalModel::read_together(std::span<const Reading> readings, const LogitObs
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (unified()) return decode_together(readings, chunks, order, observer);
   // Of caches apart libllama computes neighbours at once, with as many tokens each.
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return chunks[a].sequence < chunks[b].sequence; });
+  std::ranges::sort(
+      order, [&](std::size_t a, std::size_t b) { return chunks[a].sequence < chunks[b].sequence; });
   for (std::size_t first = 0; first < order.size();) {
     std::size_t end = first + 1;
     while (end < order.size() &&
@@ -507,9 +501,7 @@ void LocalModel::score_on_host(std::span<const Token> targets, std::span<double>
 
 std::span<const float> LocalModel::row(std::size_t index) const {
   const float* row = llama_get_logits_ith(context_.get(), int32_t(index));
-  if (row == nullptr) {
-    throw Error(ErrorKind::failed, cat("libllama has no logits for row ", index));
-  }
+  if (row == nullptr) fail(cat("libllama has no logits for row ", index));
   return {row, std::size_t(vocabulary_)};
 }
 

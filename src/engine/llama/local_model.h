@@ -19,7 +19,7 @@
 
 namespace mrrope::engine {
 
-class LocalModel final : public TimelineModel {
+class LocalModel final : public WithTokenizer<TimelineModel> {
  public:
   // The model must have been loaded from what the facts describe. Makes the context and runs the
   // self-test of the rotations. Throws as open_local().
@@ -28,26 +28,10 @@ class LocalModel final : public TimelineModel {
 
   const Model& facts() const override { return facts_; }
   std::string description() const override;
-  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
-    return *tokenize_unless(text, add_bos, special, {});
-  }
-  std::optional<std::vector<Token>> tokenize_unless(
-      std::string_view text, bool add_bos, bool special,
-      const std::function<bool()>& give_up) const override {
-    return tokens_in_pieces(model_.get(), file_, text, add_bos, special, give_up);
-  }
-  std::string detokenize(std::span<const Token> tokens) const override {
-    return text_of(vocab_, file_, tokens);
-  }
-  std::optional<Token> bos() const override { return bos_of(vocab_); }
   int vocabulary() const override { return vocabulary_; }
-  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
-    return chat_prompt(model_.get(), file_, messages);
-  }
   std::optional<ChatTemplate> chat_template() const override {
     return chat_template_of(model_.get());
   }
-  bool tokenizer_is_remote() const override { return false; }
   std::string piece(Token token) const override;
   bool ends_text(Token token) const override { return llama_vocab_is_eog(vocab_, token); }
   const TokenTexts* token_texts() const override;
@@ -147,10 +131,7 @@ class LocalModel final : public TimelineModel {
   void score_on_host(std::span<const Token> targets, std::span<double> scores);
 
   Model facts_;
-  std::string file_;  // its name
   LocalOptions options_;
-  LlamaPtr<llama_model> model_;
-  const llama_vocab* vocab_;
   int vocabulary_;
   mutable std::once_flag texts_made_;
   mutable TokenTexts texts_;

@@ -66,8 +66,8 @@ struct MappedFile {
     if (size > 0) data = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
     const std::string why = opened && size == 0 ? "it is empty" : strerror(errno);
     if (file >= 0) ::close(file);
-    throw_if(data == MAP_FAILED, ErrorKind::failed, cat("cannot read ", path.string(), ": ", why),
-             "give another --session");
+    fail_if(data == MAP_FAILED, cat("cannot read ", path.string(), ": ", why),
+            "give another --session");
   }
   ~MappedFile() { ::munmap(data, size); }
   MappedFile(const MappedFile&) = delete;
@@ -110,8 +110,8 @@ void LocalTimeline::leave_shared_keys() {
 void LocalTimeline::keep(std::span<const Token> tokens, std::span<const std::int32_t> cells) {
   if (!model_.unified() && !cells.empty() &&
       cells.front() != model_.first_cell(sequence_) + std::int32_t(length())) {
-    throw Error(ErrorKind::failed, cat("libllama keeps token ", length(), " of sequence ",
-                                       sequence_, " in cell ", cells.front()));
+    fail(cat("libllama keeps token ", length(), " of sequence ", sequence_, " in cell ",
+             cells.front()));
   }
   tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
   cells_.insert(cells_.end(), cells.begin(), cells.end());
@@ -319,17 +319,15 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
 }
 
 void LocalTimeline::save(const std::filesystem::path& path) const {
-  throw_if(stale_, ErrorKind::failed, "a sequence whose last tokens failed cannot be saved",
-           "continue it first");
+  fail_if(stale_, "a sequence whose last tokens failed cannot be saved", "continue it first");
   // Restored cells are taken to lie in the order of their positions.
-  throw_if(!std::is_sorted(cells_.begin(), cells_.end()), ErrorKind::unsupported,
-           "the sequence lies scattered in a cache that it shares with others",
-           "give --no-kv-unified");
+  unsupported_if(!std::ranges::is_sorted(cells_),
+                 "the sequence lies scattered in a cache that it shares with others",
+                 "give --no-kv-unified");
   take_llama_log();
   if (llama_state_seq_save_file(model_.context(), path.c_str(), sequence_, tokens_.data(),
                                 tokens_.size()) == 0) {
-    throw Error(ErrorKind::failed,
-                cat("cannot save the sequence to ", path.string(), ": ", take_llama_log()));
+    fail(cat("cannot save the sequence to ", path.string(), ": ", take_llama_log()));
   }
 }
 

@@ -22,7 +22,7 @@ constexpr std::chrono::seconds kTemplateLimit{10};
 // libllama aborts if such a vocabulary is asked for text.
 void check_vocabulary(const llama_vocab* vocab, const std::string& file) {
   if (llama_vocab_type(vocab) != LLAMA_VOCAB_TYPE_NONE) return;
-  throw Error(ErrorKind::unsupported, cat(file, " has no tokenizer"),
+  unsupported(cat(file, " has no tokenizer"),
               "convert the model again, with its tokenizer files in the same folder");
 }
 
@@ -72,6 +72,75 @@ bool is_mark(unsigned char c) {
 bool begins_line(unsigned char c) {
   if (c < 0x80) return is_word_or_mark(c) && c != '/';
   return c >= 0xC3 && c <= 0xF4 && c != 0xE1 && c != 0xE2 && c != 0xE3;
+}
+
+constexpr std::size_t kShort = 16384;  // bytes that need no cut, whatever they hold
+constexpr std::size_t kMostSpecial = 256;
+
+struct Special {
+  std::string_view text;
+  bool strips_left;
+  bool strips_right;
+};
+
+// Those that the text may hold, in the order in which libllama looks for them.
+std::vector<Special> special_tokens(const llama_vocab* vocab, std::string_view text, bool special) {
+  const auto size_of = [&](llama_token token) {
+    return std::string_view(llama_vocab_get_text(vocab, token)).size();
+  };
+  std::vector<llama_token> order;
+  for (llama_token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
+    if (llama_vocab_get_attr(vocab, token) &
+        (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_USER_DEFINED | LLAMA_TOKEN_ATTR_UNKNOWN)) {
+      order.push_back(token);
+    }
+  }
+  // The same call as in libllama, so that tokens of one length are in the same order too.
+  std::ranges::sort(order, [&](llama_token a, llama_token b) { return size_of(a) > size_of(b); });
+  // The pairs of bytes in the text, to skip special tokens that it cannot hold.
+  const auto pair_at = [](std::string_view bytes, std::size_t i) {
+    return 256U * static_cast<unsigned char>(bytes[i]) + static_cast<unsigned char>(bytes[i + 1]);
+  };
+  std::bitset<65536> pairs;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) pairs.set(pair_at(text, i));
+  std::vector<Special> found;
+  for (const llama_token token : order) {
+    const int attributes = llama_vocab_get_attr(vocab, token);
+    if (!special && (attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN))) continue;
+    const std::string_view own = llama_vocab_get_text(vocab, token);
+    if (own.empty() || (own.size() > 1 && !pairs.test(pair_at(own, 0)))) continue;
+    found.push_back({own, (attributes & LLAMA_TOKEN_ATTR_LSTRIP) != 0,
+                     (attributes & LLAMA_TOKEN_ATTR_RSTRIP) != 0});
+  }
+  return found;
+}
+
+struct Fragment {
+  std::size_t begin;
+  std::size_t end;
+  bool token;
+};
+
+bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+
+// Splits a fragment of text at every occurrence of one special token.
+void cut(std::string_view text, Fragment fragment, const Special& special,
+         std::vector<Fragment>& out) {
+  while (fragment.begin < fragment.end) {
+    const std::size_t match = text.substr(0, fragment.end).find(special.text, fragment.begin);
+    if (match == std::string_view::npos) break;
+    std::size_t left = match;
+    while (special.strips_left && left > fragment.begin && is_space(text[left - 1])) --left;
+    if (left > fragment.begin) out.push_back({fragment.begin, left, false});
+    const std::size_t after = match + special.text.size();
+    out.push_back({match, after, true});
+    fragment.begin = after;
+    while (special.strips_right && fragment.begin < fragment.end &&
+           is_space(text[fragment.begin])) {
+      ++fragment.begin;
+    }
+  }
+  if (fragment.begin < fragment.end) out.push_back(fragment);
 }
 
 }  // namespace
@@ -125,8 +194,10 @@ void run_with_room_for_match(std::size_t characters, const std::function<void()>
   task.get_future().get();
 }
 
-void check_runs(const llama_model* model, const std::string& file, std::string_view text) {
-  constexpr std::size_t kShort = 32;
+// Throws Error (usage) for a text that would take the tokenizer too long: with two of libllama's
+// the time grows with the square of a run of digits, or of blanks.
+static void check_runs(const llama_model* model, const std::string& file, std::string_view text) {
+  constexpr std::size_t kShortRun = 32;
   constexpr std::size_t kMostWork = 4'000'000;  // half a second
   char pre[32] = "";
   llama_model_meta_val_str(model, "tokenizer.ggml.pre", pre, sizeof pre);
@@ -143,7 +214,7 @@ void check_runs(const llama_model* model, const std::string& file, std::string_v
     };
     for (std::size_t bytes = step(); bytes > 0; bytes = step(), ++run) at += bytes;
     // Blanks before most characters belong to those.
-    if (run <= kShort || (at == text.size() && !digits)) continue;
+    if (run <= kShortRun || (at == text.size() && !digits)) continue;
     if (!digits && !is_digit(text[at]) && static_cast<unsigned char>(text[at]) < 0x80) continue;
     work += run * run;
     refuse_if(work > kMostWork,
@@ -165,8 +236,8 @@ std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special) {
   check_vocabulary(vocab, file);
   if (text.size() > std::size_t(INT32_MAX)) {
-    throw Error(ErrorKind::usage, cat("a text of ", text.size(), " bytes is too long to tokenize"),
-                "give it in parts below 2 GiB");
+    refuse(cat("a text of ", text.size(), " bytes is too long to tokenize"),
+           "give it in parts below 2 GiB");
   }
   // Only this kind splits text with regular expressions.
   const bool has_expressions = llama_vocab_type(vocab) == LLAMA_VOCAB_TYPE_BPE;
@@ -189,8 +260,7 @@ std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
   } catch (const std::exception& error) {
     why = cat(": ", error.what());
   }
-  throw Error(ErrorKind::failed,
-              cat("libllama cannot tokenize ", text.size(), " bytes of text", why));
+  fail(cat("libllama cannot tokenize ", text.size(), " bytes of text", why));
 }
 
 std::string text_of(const llama_vocab* vocab, const std::string& file,
@@ -202,7 +272,7 @@ std::string text_of(const llama_vocab* vocab, const std::string& file,
                             int32_t(text.size()), false, false);
   });
   if (done) return text;
-  throw Error(ErrorKind::failed, cat("libllama cannot turn ", tokens.size(), " tokens into text"));
+  fail(cat("libllama cannot turn ", tokens.size(), " tokens into text"));
 }
 
 std::optional<Token> bos_of(const llama_vocab* vocab) {
@@ -226,89 +296,14 @@ std::optional<ChatTemplate> chat_template_of(const llama_model* model) {
 std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages) {
   const std::optional<ChatTemplate> own = chat_template_of(model);
-  throw_if(!own, ErrorKind::unsupported, cat(file, " has no chat template"),
-           "leave out --chat or --form chat, or use an instruct model");
+  unsupported_if(!own, cat(file, " has no chat template"),
+                 "leave out --chat or --form chat, or use an instruct model");
   try {
     return chat_renderer().render(*own, messages, kTemplateLimit);
   } catch (const Error& error) {
-    throw Error(ErrorKind::unsupported,
-                cat("the chat template of ", file, " cannot be applied: ", error.what()));
+    unsupported(cat("the chat template of ", file, " cannot be applied: ", error.what()));
   }
 }
-
-namespace {
-
-constexpr std::size_t kShort = 16384;  // bytes that need no cut, whatever they hold
-constexpr std::size_t kMostSpecial = 256;
-
-struct Special {
-  std::string_view text;
-  bool strips_left;
-  bool strips_right;
-};
-
-// Those that the text may hold, in the order in which libllama looks for them.
-std::vector<Special> special_tokens(const llama_vocab* vocab, std::string_view text, bool special) {
-  const auto size_of = [&](llama_token token) {
-    return std::string_view(llama_vocab_get_text(vocab, token)).size();
-  };
-  std::vector<llama_token> order;
-  for (llama_token token = 0; token < llama_vocab_n_tokens(vocab); ++token) {
-    if (llama_vocab_get_attr(vocab, token) &
-        (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_USER_DEFINED | LLAMA_TOKEN_ATTR_UNKNOWN)) {
-      order.push_back(token);
-    }
-  }
-  // The same call as in libllama, so that tokens of one length are in the same order too.
-  std::sort(order.begin(), order.end(),
-            [&](llama_token a, llama_token b) { return size_of(a) > size_of(b); });
-  // The pairs of bytes in the text, to skip special tokens that it cannot hold.
-  const auto pair_at = [](std::string_view bytes, std::size_t i) {
-    return 256U * static_cast<unsigned char>(bytes[i]) + static_cast<unsigned char>(bytes[i + 1]);
-  };
-  std::bitset<65536> pairs;
-  for (std::size_t i = 0; i + 1 < text.size(); ++i) pairs.set(pair_at(text, i));
-  std::vector<Special> found;
-  for (const llama_token token : order) {
-    const int attributes = llama_vocab_get_attr(vocab, token);
-    if (!special && (attributes & (LLAMA_TOKEN_ATTR_CONTROL | LLAMA_TOKEN_ATTR_UNKNOWN))) continue;
-    const std::string_view own = llama_vocab_get_text(vocab, token);
-    if (own.empty() || (own.size() > 1 && !pairs.test(pair_at(own, 0)))) continue;
-    found.push_back({own, (attributes & LLAMA_TOKEN_ATTR_LSTRIP) != 0,
-                     (attributes & LLAMA_TOKEN_ATTR_RSTRIP) != 0});
-  }
-  return found;
-}
-
-struct Fragment {
-  std::size_t begin;
-  std::size_t end;
-  bool token;
-};
-
-bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
-
-// Splits a fragment of text at every occurrence of one special token.
-void cut(std::string_view text, Fragment fragment, const Special& special,
-         std::vector<Fragment>& out) {
-  while (fragment.begin < fragment.end) {
-    const std::size_t match = text.substr(0, fragment.end).find(special.text, fragment.begin);
-    if (match == std::string_view::npos) break;
-    std::size_t left = match;
-    while (special.strips_left && left > fragment.begin && is_space(text[left - 1])) --left;
-    if (left > fragment.begin) out.push_back({fragment.begin, left, false});
-    const std::size_t after = match + special.text.size();
-    out.push_back({match, after, true});
-    fragment.begin = after;
-    while (special.strips_right && fragment.begin < fragment.end &&
-           is_space(text[fragment.begin])) {
-      ++fragment.begin;
-    }
-  }
-  if (fragment.begin < fragment.end) out.push_back(fragment);
-}
-
-}  // namespace
 
 std::vector<std::size_t> piece_ends(const llama_vocab* vocab, std::string_view text, bool special,
                                     std::size_t most) {

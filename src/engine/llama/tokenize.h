@@ -18,9 +18,6 @@ namespace mrrope::engine {
 
 std::vector<Token> tokens_of(const llama_vocab* vocab, const std::string& file,
                              std::string_view text, bool special);  // without BOS
-// Throws Error (usage) for a text that would take the tokenizer too long: with two of libllama's
-// the time grows with the square of a run of digits, or of blanks.
-void check_runs(const llama_model* model, const std::string& file, std::string_view text);
 std::string text_of(const llama_vocab* vocab, const std::string& file,
                     std::span<const Token> tokens);
 // The bytes of one token; special: also of a control token.
@@ -36,12 +33,45 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
 std::vector<std::size_t> piece_ends(const llama_vocab* vocab, std::string_view text, bool special,
                                     std::size_t most);
 
-// check_runs(), then tokens_of() piece by piece, after BOS if it is asked for and the file has one;
-// nullopt if give_up, called in between, returned true.
+// tokens_of() piece by piece, after BOS if it is asked for and the file has one; nullopt if
+// give_up, called in between, returned true. Throws Error (usage) for a text that would take too
+// long.
 std::optional<std::vector<Token>> tokens_in_pieces(const llama_model* model,
                                                    const std::string& file, std::string_view text,
                                                    bool add_bos, bool special,
                                                    const std::function<bool()>& give_up);
+
+// What a model of libllama has of a Tokenizer: that of its file.
+template <typename Base>
+class WithTokenizer : public Base {
+ public:
+  WithTokenizer(LlamaPtr<llama_model> model, const std::filesystem::path& file)
+      : model_(std::move(model)),
+        vocab_(llama_model_get_vocab(model_.get())),
+        file_(file.filename().string()) {}
+
+  std::vector<Token> tokenize(std::string_view text, bool add_bos, bool special) const override {
+    return *tokenize_unless(text, add_bos, special, {});
+  }
+  std::optional<std::vector<Token>> tokenize_unless(
+      std::string_view text, bool add_bos, bool special,
+      const std::function<bool()>& give_up) const override {
+    return tokens_in_pieces(model_.get(), file_, text, add_bos, special, give_up);
+  }
+  std::string detokenize(std::span<const Token> tokens) const override {
+    return text_of(vocab_, file_, tokens);
+  }
+  std::optional<Token> bos() const override { return bos_of(vocab_); }
+  std::string apply_chat_template(std::span<const ChatMessage> messages) const override {
+    return chat_prompt(model_.get(), file_, messages);
+  }
+  bool tokenizer_is_remote() const override { return false; }
+
+ protected:
+  LlamaPtr<llama_model> model_;
+  const llama_vocab* vocab_;
+  std::string file_;  // its name
+};
 
 // std::regex recurses once per character of a match, so a long run of one character overflows an
 // ordinary stack. An upper bound, in characters, on what one match of any pre-tokenizer expression

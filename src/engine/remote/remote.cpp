@@ -45,8 +45,8 @@ struct ServerCall {
   std::map<std::string, int> retry_counts = {};
 
   bool met(std::initializer_list<const char*> failures) const {
-    return std::any_of(failures.begin(), failures.end(),
-                       [&](const char* failure) { return retry_counts.count(failure) > 0; });
+    return std::ranges::any_of(
+        failures, [&](const char* failure) { return retry_counts.count(failure) > 0; });
   }
   // Throws Error unless the reply was read.
   T& must(const std::string& hint) {
@@ -55,9 +55,8 @@ struct ServerCall {
   }
 };
 
-[[noreturn]] void refuse(const std::string& text, const std::string& why) {
-  throw Error(ErrorKind::usage, cat("the endpoint ", shown(text), " ", why),
-              "write it as http://127.0.0.1:8080/v1");
+[[noreturn]] void refuse_endpoint(const std::string& text, const std::string& why) {
+  refuse(cat("the endpoint ", shown(text), " ", why), "write it as http://127.0.0.1:8080/v1");
 }
 
 const char* failure_name(httplib::Error error) {
@@ -87,7 +86,7 @@ class Server {
  public:
   explicit Server(const RemoteOptions& options) : options_(options), url_(parse_url(options.url)) {
     const auto odd = [](char c) { return c <= ' ' || c > '~'; };
-    refuse_if(std::any_of(options.key.begin(), options.key.end(), odd),
+    refuse_if(std::ranges::any_of(options.key, odd),
               "the API key contains a blank or a control character",
               "set MRROPE_API_KEY to the key alone");
     refuse_if(!url_.path.ends_with("/v1"),
@@ -216,12 +215,8 @@ class Server {
   }
 
   // A server may repeat the key in its error message.
-  std::string without_key(std::string text) const {
-    if (options_.key.empty()) return text;
-    for (std::size_t at = 0; (at = text.find(options_.key, at)) != std::string::npos;) {
-      text.replace(at, options_.key.size(), "...");
-    }
-    return text;
+  std::string without_key(const std::string& text) const {
+    return options_.key.empty() ? text : replaced(text, options_.key, "...");
   }
 
   bool pause(int attempt, double asked, const Poll& poll) {
@@ -263,8 +258,7 @@ class ServerTokenizer final : public Tokenizer {
     if (with.size() == bare.size() + 1 && std::equal(bare.begin(), bare.end(), with.begin() + 1)) {
       bos_ = with.front();
     } else if (with != bare) {
-      throw Error(ErrorKind::unsupported,
-                  "the server's tokenizer adds more to a text than one BOS in front",
+      unsupported("the server's tokenizer adds more to a text than one BOS in front",
                   "give a local vocabulary instead: --vocab FILE.gguf");
     }
     return true;
@@ -300,8 +294,7 @@ class ServerTokenizer final : public Tokenizer {
     }
     const auto call = server_.call("/apply-template", body.dump(), kMaxAnswerBytes, parse_text);
     if (call.failed.empty()) return call.value;
-    throw Error(ErrorKind::unsupported,
-                cat("the server does not apply its chat template (", call.failed, ")"),
+    unsupported(cat("the server does not apply its chat template (", call.failed, ")"),
                 "give --endpoint URL/chat/completions to let it use the template itself, or "
                 "--vocab FILE.gguf");
   }
@@ -428,12 +421,11 @@ class RemoteModel final : public PromptModel {
     }
     const std::vector<RemoteModelInfo>& models = call.must(hint);
     const RemoteModelInfo* chosen = models.size() == 1 ? &models.front() : nullptr;
-    std::string names;
-    for (const RemoteModelInfo& m : models) {
-      if (!options_.model.empty()) chosen = m.name == options_.model ? &m : chosen;
-      names += cat(names.empty() ? "" : ", ", printable(m.name));
-    }
-    refuse_if(!options_.model.empty() && (chosen == nullptr || chosen->name != options_.model),
+    const bool named = !options_.model.empty();
+    if (named) chosen = find_by(models, &RemoteModelInfo::name, options_.model);
+    const auto name_of = [](const RemoteModelInfo& m) { return printable(m.name); };
+    const std::string names = joined(mapped(models, name_of), ", ");
+    refuse_if(named && chosen == nullptr,
               cat(server_.address(), " has no model ", shown(options_.model)),
               cat("it has: ", names.substr(0, 500)));
     refuse_if(chosen == nullptr, cat(server_.address(), " has ", models.size(), " models"),
@@ -475,10 +467,10 @@ Url parse_url(const std::string& text) {
   Url url;
   url.tls = text.starts_with("https://");
   url.port = url.tls ? 443 : 80;
-  if (!url.tls && !text.starts_with("http://")) refuse(text, "is not an HTTP address");
+  if (!url.tls && !text.starts_with("http://")) refuse_endpoint(text, "is not an HTTP address");
 #ifndef CPPHTTPLIB_OPENSSL_SUPPORT
-  throw_if(url.tls, ErrorKind::unsupported, cat(shown(text), " needs TLS, and this build has none"),
-           "install OpenSSL 3 (libssl-dev) and build again");
+  unsupported_if(url.tls, cat(shown(text), " needs TLS, and this build has none"),
+                 "install OpenSSL 3 (libssl-dev) and build again");
 #endif
   const std::string rest = text.substr(url.tls ? 8 : 7);
   // The address is in run.json as typed, so it must not contain a secret.
@@ -487,9 +479,9 @@ Url parse_url(const std::string& text) {
             "set the key in the environment: MRROPE_API_KEY=... mrrope eval ...");
   for (const char c : rest) {
     if (c <= ' ' || c > '~' || c == '"' || c == '\\')
-      refuse(text, "contains a character that is not allowed in an address");
+      refuse_endpoint(text, "contains a character that is not allowed in an address");
   }
-  if (rest.find_first_of("?#") != std::string::npos) refuse(text, "has a query");
+  if (rest.find_first_of("?#") != std::string::npos) refuse_endpoint(text, "has a query");
   const std::size_t slash = rest.find('/');
   std::string authority = rest.substr(0, slash);
   if (slash != std::string::npos) url.path = rest.substr(slash);
@@ -501,11 +493,11 @@ Url parse_url(const std::string& text) {
     const char* end = authority.data() + authority.size();
     const auto [at, error] = std::from_chars(begin, end, url.port);
     if (error != std::errc() || at != end || url.port < 1 || url.port > 65535) {
-      refuse(text, "has no port between 1 and 65535");
+      refuse_endpoint(text, "has no port between 1 and 65535");
     }
     authority.resize(colon);
   }
-  if (authority.empty()) refuse(text, "names no host");
+  if (authority.empty()) refuse_endpoint(text, "names no host");
   url.host = authority;
   return url;
 }

@@ -52,13 +52,13 @@ void read_magic(Reader& in, GgufPart& part) {
   corrupt_if(source.size() < 4, source.name(),
              cat("a file of ", source.size(), " bytes is not a GGUF file"),
              "the file is empty or cut short: fetch it again");
-  const auto unsupported = [&](const std::string& what, const char* hint) {
-    throw Error(ErrorKind::unsupported, cat(source.name(), ": ", what), hint);
+  const auto unreadable = [&](const std::string& what, const char* hint) {
+    unsupported(cat(source.name(), ": ", what), hint);
   };
   const std::string magic = in.text(4, "the magic");
   if (magic == "PK\x03\x04" || magic.starts_with("\x80\x02")) {
-    unsupported("PyTorch checkpoints are not supported",
-                "give the folder with its config.json, or convert the model to GGUF");
+    unreadable("PyTorch checkpoints are not supported",
+               "give the folder with its config.json, or convert the model to GGUF");
   }
   if (magic != "GGUF") {
     const bool old = magic == "lmgg" || magic == "tjgg" || magic == "fmgg" || magic == "algg";
@@ -68,16 +68,16 @@ void read_magic(Reader& in, GgufPart& part) {
   }
   part.version = in.u32("the version");
   if (part.version != 0 && (part.version & 0xffff) == 0) {
-    unsupported(cat("GGUF version bytes ", part.version, " are big-endian; little-endian is read"),
-                "convert it with gguf_convert_endian.py FILE little");
+    unreadable(cat("GGUF version bytes ", part.version, " are big-endian; little-endian is read"),
+               "convert it with gguf_convert_endian.py FILE little");
   }
   if (part.version == 1) {
-    unsupported("GGUF version 1 is not read; versions 2 and 3 are",
-                "convert the model again, or rewrite it with a llama.cpp from late 2023");
+    unreadable("GGUF version 1 is not read; versions 2 and 3 are",
+               "convert the model again, or rewrite it with a llama.cpp from late 2023");
   }
   if (part.version == 0) corrupt(source.name(), "GGUF version 0 does not exist");
   if (part.version > 3) {
-    unsupported(
+    unreadable(
         cat("GGUF version ", part.version, " is newer than this program, which reads 2 and 3"),
         "get a newer mrrope, or convert the model to version 3");
   }
@@ -247,8 +247,8 @@ void place_tensors(const Source& source, GgufPart& part) {
     tensor.offset = start;
     order.push_back(&tensor);
   }
-  std::sort(order.begin(), order.end(),
-            [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
+  std::ranges::sort(order,
+                    [](const GgufTensor* a, const GgufTensor* b) { return a->offset < b->offset; });
   for (std::size_t i = 1; i < order.size(); ++i) {
     corrupt_if(order[i - 1]->offset + order[i - 1]->size > order[i]->offset, source.name(),
                cat("tensors ", shown(order[i - 1]->name), " and ", shown(order[i]->name),
@@ -346,10 +346,7 @@ const char* to_string(GgufType type) noexcept {
 }
 
 const GgmlType* find_ggml_type(std::uint32_t id) noexcept {
-  for (const GgmlType& type : kGgmlTypes) {
-    if (type.id == id) return &type;
-  }
-  return nullptr;
+  return find_by(kGgmlTypes, &GgmlType::id, id);
 }
 
 std::uint64_t GgufTensor::elements() const noexcept {
@@ -359,10 +356,7 @@ std::uint64_t GgufTensor::elements() const noexcept {
 }
 
 const GgufKeyValue* GgufPart::find(std::string_view key) const noexcept {
-  for (const GgufKeyValue& kv : key_values) {
-    if (kv.key == key) return &kv;
-  }
-  return nullptr;
+  return find_by(key_values, &GgufKeyValue::key, key);
 }
 
 GgufPart read_gguf_part(const Source& source) {
@@ -451,9 +445,7 @@ std::vector<std::int64_t> GgufPart::integers(std::string_view key, std::int64_t 
 std::pair<const GgufPart*, const GgufTensor*> Gguf::find_tensor(
     std::string_view wanted) const noexcept {
   for (const GgufPart& part : parts) {
-    for (const GgufTensor& tensor : part.tensors) {
-      if (tensor.name == wanted) return {&part, &tensor};
-    }
+    if (const auto* found = find_by(part.tensors, &GgufTensor::name, wanted)) return {&part, found};
   }
   return {nullptr, nullptr};
 }
@@ -494,9 +486,9 @@ Gguf read_gguf(const std::filesystem::path& path) {
     }
     const auto file = plain_file_in(path.parent_path(),
                                     split_file_name(name->prefix, number, name->count), leads_to);
-    throw_if(!path_exists(file), ErrorKind::failed,
-             cat("part ", number, " of ", name->count, " is missing: ", shown(file.string())),
-             "put all parts of the model into one folder");
+    fail_if(!path_exists(file),
+            cat("part ", number, " of ", name->count, " is missing: ", shown(file.string())),
+            "put all parts of the model into one folder");
     model.parts.push_back(read_gguf_part(Source::open(file)));
     check_part(model.parts.back(), number, name->count);
   }

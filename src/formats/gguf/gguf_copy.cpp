@@ -47,9 +47,9 @@ struct Sources {
     const auto found = open.find(&part);
     if (found != open.end()) return found->second;
     Source source = Source::open(part.path);
-    throw_if(source.size() != part.file_size, ErrorKind::failed,
-             cat(shown(part.name()), " had ", part.file_size, " bytes and now has ", source.size()),
-             "wait until it is fully written, then try again");
+    fail_if(source.size() != part.file_size,
+            cat(shown(part.name()), " had ", part.file_size, " bytes and now has ", source.size()),
+            "wait until it is fully written, then try again");
     return open.emplace(&part, std::move(source)).first->second;
   }
 };
@@ -135,9 +135,9 @@ GgufKeyOut integer_key(std::string key, GgufType type, std::uint64_t value) {
                             : type == GgufType::u32 || type == GgufType::i32 ? 4
                             : type == GgufType::u64 || type == GgufType::i64 ? 8
                                                                              : 0;
-  throw_if(bytes == 0, ErrorKind::unsupported,
-           cat(key, " is of the type ", to_string(type), ", in which no length is written"),
-           "convert the model again");
+  unsupported_if(bytes == 0,
+                 cat(key, " is of the type ", to_string(type), ", in which no length is written"),
+                 "convert the model again");
   refuse_if(value > UINT64_MAX >> (64 - 8 * bytes + (has_sign ? 1 : 0)),
             cat(key, " is of the type ", to_string(type), ", which cannot hold ", value),
             "give a smaller --ctx");

@@ -55,8 +55,7 @@ struct Keys {
 const Architecture& architecture_of(const GgufPart& file) {
   const auto type = file.text("general.type");
   if (type && *type != "model") {
-    throw Error(ErrorKind::unsupported,
-                cat(file.name(), ": is of the type ", shown(*type), ", not a whole model"),
+    unsupported(cat(file.name(), ": is of the type ", shown(*type), ", not a whole model"),
                 "give the GGUF file of the model itself");
   }
   const auto name = file.text("general.architecture");
@@ -69,7 +68,7 @@ void read_heads(const Keys& keys, Facts& facts) {
   model.embedding = keys.required("embedding_length", 1, kMaxWidth);
   const auto heads = keys.integers("attention.head_count", 0, kMaxHeads);
   if (heads.empty()) keys.refuse_absent("attention.head_count");
-  model.heads = int(*std::max_element(heads.begin(), heads.end()));
+  model.heads = int(*std::ranges::max_element(heads));
   if (model.heads == 0) keys.refuse("attention.head_count", " is 0");
 
   auto kv_heads = keys.integers("attention.head_count_kv", 0, kMaxHeads);
@@ -151,8 +150,8 @@ void read_scaling(const Gguf& gguf, const Keys& keys, Facts& facts) {
   if (!facts.factors.empty()) {
     check_factor_list(file.name(), kRopeFreqs, facts.factors, rotary_dim);
     facts.factors_are_design =
-        facts.factors.back() >= 1e29 && std::all_of(facts.factors.begin(), facts.factors.end(),
-                                                    [](double f) { return f == 1 || f >= 1e29; });
+        facts.factors.back() >= 1e29 &&
+        std::ranges::all_of(facts.factors, [](double f) { return f == 1 || f >= 1e29; });
     scaling.long_factor.clear();
     scaling.short_factor.clear();
   } else if (!scaling.long_factor.empty() || !scaling.short_factor.empty()) {

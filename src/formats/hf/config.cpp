@@ -16,67 +16,15 @@ using nlohmann::json;
 using Keys = JsonKeys;
 using Names = Keys::Names;
 
-// What transformers 5 assumes where a config.json is silent. Only what differs from the rule (theta
-// 10000, whole head rotated, head = hidden / heads), and for models that are commonly nested in
-// another one, whose config holds differences only, the shape as well.
-struct ConfigDefaults {
-  std::string_view model_types;  // separated by spaces
-  double theta = 10000;
-  double partial = 1;  // of the head that is rotated
-  int head = 0;        // 0: hidden / heads
-  int window = -1;     // sliding_window; -1: none
-  // The shape; used only for nested text models.
-  int hidden = 0;
-  int layers = 0;
-  int heads = 0;
-  int kv_heads = 0;
-  int context = 0;
-  int vocabulary = 0;
-};
-
-// clang-format off
-constexpr ConfigDefaults kConfigDefaults[] = {
-    // model_type          theta  partial head window hidden layers heads kv  context vocabulary
-    {"llama",             1e4,   1,     0,   -1,   4096, 32, 32, 32, 2048,   32000},
-    {"mistral",           1e4,   1,     0,   -1,   4096, 32, 32, 8,  131072, 32000},
-    {"qwen2",             1e4,   1,     0,   -1,   4096, 32, 32, 32, 32768,  151936},
-    {"qwen3",             1e4,   1,     128, -1,   4096, 32, 32, 32, 32768,  151936},
-    {"gemma",             1e4,   1,     256, -1,   3072, 28, 16, 16, 8192,   256000},
-    {"gemma2",            1e4,   1,     256, 4096, 2304, 26, 8,  4,  8192,   256000},
-    {"gemma3_text",       1e6,   1,     256, 4096, 2304, 26, 8,  4,  131072, 262208},
-    {"gemma3n_text",      1e6,   1,     256, 512,  2048, 35, 8,  2,  32768,  262400},
-    {"gemma4_text",       1e6,   1,     256, 512,  2304, 30, 8,  4,  131072, 262144},
-    {"llama4_text",       5e5,   1,     128, 8192, 5120, 48, 40, 8,  131072, 202048},
-    {"ministral3",        1e6,   1,     128, -1,   4096, 34, 32, 8,  262144, 131072},
-    {"qwen2_vl_text qwen2_5_vl_text",
-                          1e6,   1,     0,   -1,   8192, 80, 64, 8,  32768,  152064},
-    {"qwen3_vl_text",     5e5,   1,     128, -1,   4096, 32, 32, 32, 128000, 151936},
-    {"qwen3_vl_moe_text", 5e5,   1,     128, -1,   2048, 24, 16, 16, 128000, 151936},
-    {"llama4",            5e5,   1,     128, 8192},
-    {"olmo3",             5e5,   1,     0,   4096},
-    {"gpt_oss",           1.5e5, 1,     64,  128},
-    {"ernie4_5",          5e5,   1,     128},
-    {"minimax_m2",        5e6,   1,     128},
-    {"seed_oss",          1e4,   1,     128},
-    {"mimo_v2_flash",     5e6,   0.334, 192},
-    {"glm glm4",          1e4,   0.5,   128},
-    {"chatglm glm4_moe glm4v_moe_text nemotron phi", 1e4, 0.5},
-    {"qwen3_next qwen3_5_text qwen3_5_moe_text", 1e4, 0.25, 256},
-    {"gpt_neox stablelm", 1e4,   0.25},
-    {"mixtral minimax phimoe lfm2 lfm2_moe", 1e6},
-    {"bitnet cohere ernie4_5_moe", 5e5},
-    {"smollm3",           2e6},
-    {"apertus",           1.2e7},
-};
-// clang-format on
-
-ConfigDefaults config_defaults(std::string_view model_type, bool nested) {
-  for (const ConfigDefaults& row : kConfigDefaults) {
-    if (!has_word(row.model_types, model_type)) continue;
-    if (nested) return row;
-    return {row.model_types, row.theta, row.partial, row.head, row.window};
+// What transformers assumes where a config.json of this kind is silent (architectures.json).
+json config_defaults(std::string_view model_type, bool nested) {
+  static const json file = json::parse(embedded::architectures_json);
+  for (json row : file.at("transformers")) {
+    if (!has_word(row["model_types"].get_ref<const std::string&>(), model_type)) continue;
+    if (nested) row.update(row.value("nested", json::object()));
+    return row;
   }
-  return {};
+  return json::object();
 }
 
 struct TextModel {
@@ -102,25 +50,27 @@ const Architecture& architecture_of(const Keys& keys, const std::string& model_t
   if (model_type.empty()) keys.refuse("has no model_type");
   const Architecture& found =
       supported(find_huggingface(model_type), keys.where(), "model_type", model_type);
-  throw_if(keys.flag({"alibi"}).value_or(false), ErrorKind::unsupported,
-           cat(keys.where(), ": alibi is true: positions are ALiBi biases, there is no ",
-               "rotation to change"),
-           "only models that turn queries and keys (RoPE) can be extended");
+  unsupported_if(keys.flag({"alibi"}).value_or(false),
+                 cat(keys.where(), ": alibi is true: positions are ALiBi biases, there is no ",
+                     "rotation to change"),
+                 "only models that turn queries and keys (RoPE) can be extended");
   return found;
 }
 
-void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
+void read_heads(const Keys& keys, Facts& facts) {
   Model& model = facts.model;
-  model.embedding =
-      keys.required({"hidden_size", "n_embd", "d_model"}, 1, kMaxWidth, defaults.hidden);
-  const auto heads =
-      keys.integers({"num_attention_heads", "n_head", "n_heads", "num_query_heads"}, 0, kMaxHeads);
-  model.heads = heads.empty() ? defaults.heads : *std::max_element(heads.begin(), heads.end());
-  if (heads.empty() && model.heads == 0) keys.refuse("has no num_attention_heads");
+  model.embedding = keys.required({"hidden_size", "n_embd", "d_model"}, 1, kMaxWidth, 0);
+  const Names head_names = {"num_attention_heads", "n_head", "n_heads", "num_query_heads"};
+  const auto heads = keys.integers(head_names, 0, kMaxHeads);
+  if (heads.empty()) keys.refuse("has no num_attention_heads");
+  model.heads = *std::ranges::max_element(heads);
   if (model.heads == 0) keys.refuse("num_attention_heads is 0");
 
-  std::vector<int> kv = keys.integers(
-      {"num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num"}, 0, kMaxHeads);
+  // A file that states its heads but not those of keys means as many.
+  const Names kv_names = {"num_key_value_heads", "num_kv_heads", "n_head_kv",
+                          "multi_query_group_num"};
+  std::vector<int> kv;
+  if (keys.states(kv_names) || !keys.states(head_names)) kv = keys.integers(kv_names, 0, kMaxHeads);
   const auto nested = keys.object({"attn_config"});
   if (kv.empty() && nested) kv = nested->integers({"kv_n_heads"}, 0, kMaxHeads);
   // Falcon's 7B has one key head, which its config does not count.
@@ -128,8 +78,7 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
                             keys.flag({"multi_query"}).value_or(false) &&
                             !keys.flag({"new_decoder_architecture"}).value_or(false);
   if (one_key_head) kv = {1};
-  if (kv.empty() && heads.empty() && defaults.kv_heads > 0) kv = {defaults.kv_heads};
-  if (kv.empty()) kv = heads.empty() ? std::vector<int>{model.heads} : heads;
+  if (kv.empty()) kv = heads;
   facts.layer_keys.kv_heads = kv;
 
   const bool latent =
@@ -150,8 +99,7 @@ void read_heads(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) 
     if (model.key_length == 0) keys.refuse("qk_rope_head_dim is 0");
     return;
   }
-  model.key_length =
-      int(head.value_or(defaults.head > 0 ? defaults.head : model.embedding / model.heads));
+  model.key_length = int(head.value_or(model.embedding / model.heads));
   keys.refuse_if(
       model.key_length < 1 || model.key_length > kMaxHead,
       cat("num_attention_heads is ", model.heads, " for a hidden_size of ", model.embedding));
@@ -175,7 +123,7 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
       if (i < layers.layers) layers.recurrent[std::size_t(i)] = false;
     }
   }
-  if (std::find(layers.recurrent.begin(), layers.recurrent.end(), true) == layers.recurrent.end()) {
+  if (!contains(layers.recurrent, true)) {
     layers.recurrent.clear();
     return;
   }
@@ -187,16 +135,15 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
   }
 }
 
-void read_layers(const Keys& keys, const ConfigDefaults& defaults, Facts& facts) {
+void read_layers(const Keys& keys, Facts& facts) {
   LayerKeys& layers = facts.layer_keys;
-  layers.layers = keys.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1,
-                                kMaxLayers, defaults.layers);
+  layers.layers =
+      keys.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, 1, kMaxLayers, 0);
   layers.shared_kv_layers = keys.integer_or({"num_kv_shared_layers"}, 0, kMaxLayers, 0);
   layers.leading_dense = keys.integer_or({"first_k_dense_replace"}, 0, kMaxLayers, 0);
   layers.train_length = facts.context_length;
-  layers.sliding_window =
-      keys.integer_or({"sliding_window", "attention_chunk_size", "sliding_window_size"}, 0,
-                      kMaxContext, defaults.window);
+  layers.sliding_window = keys.integer_or(
+      {"sliding_window", "attention_chunk_size", "sliding_window_size"}, 0, kMaxContext, -1);
   if (!keys.flag({"use_sliding_window"}).value_or(true)) layers.sliding_window = -1;
   const Names patterns = {"sliding_window_pattern", "_sliding_window_pattern"};
   const json* pattern = keys.find(patterns);
@@ -253,20 +200,18 @@ std::optional<Keys> rope_keys(const Keys& keys) {
   return per_layer ? rope->object({"full_attention"}) : rope;
 }
 
-void read_rotation(const Keys& keys, const std::optional<Keys>& rope,
-                   const ConfigDefaults& defaults, Facts& facts) {
+void read_rotation(const Keys& keys, const std::optional<Keys>& rope, Facts& facts) {
   Geometry& geometry = facts.model.geometry;
   geometry.pairing = facts.architecture->huggingface_pairing;
 
+  const Names usual = {"rope_theta", "global_rope_theta"}, older = {"rotary_emb_base", "rope_base"};
   std::optional<double> theta = rope ? rope->real({"rope_theta"}) : std::nullopt;
-  if (!theta) theta = keys.real({"rope_theta", "global_rope_theta"});
-  const Names older = {"rotary_emb_base", "rope_base"};
-  const bool is_older = !theta && keys.has(older);
-  if (is_older) theta = keys.real(older);
+  const bool is_older = !theta && !keys.states(usual) && keys.states(older);
+  if (!theta) theta = keys.real(is_older ? older : usual);
   if (const auto nested = keys.object({"attn_config"}); !theta && nested) {
     theta = nested->real({"rope_theta"});
   }
-  geometry.base = theta.value_or(defaults.theta) * keys.real({"rope_ratio"}).value_or(1);
+  geometry.base = theta.value_or(10000) * keys.real({"rope_ratio"}).value_or(1);
   check_base(keys.where(), is_older ? "rotary_emb_base" : "rope_theta", geometry.base);
 
   const std::int64_t head = facts.model.key_length;
@@ -281,7 +226,7 @@ void read_rotation(const Keys& keys, const std::optional<Keys>& rope,
     geometry.rotary_dim = int(*rotary);
     return;
   }
-  const double part = partial.value_or(defaults.partial);
+  const double part = partial.value_or(1);
   keys.refuse_if(!(part > 0 && part <= 1),
                  cat("partial_rotary_factor is ", part, ", not a number above 0 and up to 1"));
   const std::string name =
@@ -345,17 +290,15 @@ void read_scaling(const Keys& keys, const std::optional<Keys>& given, Facts& fac
   const Keys& rope = *given;
   std::string type = rope.text({"rope_type", "type"});
   if (type == "mrrope" && rope.has({"rungs"})) {
-    throw Error(ErrorKind::unsupported,
-                cat(rope.where(), " has a plan for every length, which only vLLM's plugin runs"),
+    unsupported(cat(rope.where(), " has a plan for every length, which only vLLM's plugin runs"),
                 "give the folder that it was exported from");
   }
   // mrrope: what mrrope export --to hf-mrrope writes, one list in place of two.
   if (type == "su" || type == "mrrope") type = "longrope";
   if (type.empty() || type == "default" || type == "mrope") type = "none";
-  throw_if(!has_word("none linear dynamic yarn llama3 longrope proportional xdrope", type),
-           ErrorKind::unsupported,
-           cat(rope.where(), ": the rope_type ", shown(type), " is not known"),
-           "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
+  unsupported_if(!has_word("none linear dynamic yarn llama3 longrope proportional xdrope", type),
+                 cat(rope.where(), ": the rope_type ", shown(type), " is not known"),
+                 "plan from numbers instead: --rotary-dim N --rope-freq-base B --train-ctx LENGTH");
   const auto inner = rope.integer({"original_max_position_embeddings"}, 1, kMaxContext);
   if (!outer && inner) scaling.original_length = *inner;
   facts.rule.original_stated = scaling.original_length > 0;
@@ -413,8 +356,8 @@ Facts config_facts(const json& config, const std::string& where) {
              "give the config.json of a Hugging Face model");
   const Keys root(config, where, ErrorKind::corrupt, kDamaged);
   const TextModel text = text_model(root);
-  const Keys& keys = text.keys;
-  const ConfigDefaults defaults = config_defaults(text.model_type, text.nested);
+  const json defaults = config_defaults(text.model_type, text.nested);
+  const Keys keys = text.keys.or_else(defaults);
   Facts facts;
   facts.where = where;
   facts.architecture = &architecture_of(keys, text.model_type);
@@ -423,15 +366,14 @@ Facts config_facts(const json& config, const std::string& where) {
   model.name = printable(root.text({"_name_or_path", "name_or_path"}));
   facts.context_length = keys.required(
       {"max_position_embeddings", "n_positions", "seq_length", "max_seq_len", "n_ctx"}, 1,
-      kMaxContext, defaults.context);
-  model.vocabulary =
-      keys.integer_or({"vocab_size", "padded_vocab_size"}, 0, kMaxVocabulary, defaults.vocabulary);
-  read_heads(keys, defaults, facts);
-  read_layers(keys, defaults, facts);
+      kMaxContext, 0);
+  model.vocabulary = keys.integer_or({"vocab_size", "padded_vocab_size"}, 0, kMaxVocabulary, 0);
+  read_heads(keys, facts);
+  read_layers(keys, facts);
   read_full_heads(keys, facts);
 
   const std::optional<Keys> rope = rope_keys(keys);
-  read_rotation(keys, rope, defaults, facts);
+  read_rotation(keys, rope, facts);
   if (rope) model.mrope_sections = rope->integers({"mrope_section", "xdrope_section"}, 0, kMaxHead);
   read_scaling(keys, rope, facts);
   return facts;

@@ -54,9 +54,8 @@ Tensor read_tensor(const std::string& file, const std::string& name, const json&
     refuse("has a dtype, shape or data_offsets of the wrong kind");
   }
   const auto type = dtype.get<std::string>();
-  const auto* known = std::find_if(std::begin(kDtypes), std::end(kDtypes),
-                                   [&](const auto& d) { return d.first == type; });
-  if (known == std::end(kDtypes)) refuse("has the unknown dtype ", shown(type));
+  const auto* known = find_by(kDtypes, [&](const auto& d) { return d.first == type; });
+  if (!known) refuse("has the unknown dtype ", shown(type));
   std::uint64_t bits = known->second;
   for (const json& n : shape) {
     const std::uint64_t size = whole(file, name, n);
@@ -113,7 +112,7 @@ std::uint64_t safetensors_bytes(const Source& source) {
         std::all_of(value.begin(), value.end(), [](const json& v) { return v.is_string(); });
     if (!texts) corrupt(file, "its __metadata__ is not a list of texts");
   }
-  std::sort(tensors.begin(), tensors.end(), [](const Tensor& a, const Tensor& b) {
+  std::ranges::sort(tensors, [](const Tensor& a, const Tensor& b) {
     return a.offset != b.offset ? a.offset < b.offset : a.size < b.size;
   });
   std::uint64_t expected = 0;
@@ -165,13 +164,11 @@ Weights find_weights(const std::filesystem::path& folder) {
     weights.files.push_back(path);
   }
   if (weights.files.empty()) return weights;
-  throw_if(!missing.empty(), ErrorKind::failed,
-           cat(shown(missing), " is missing: ", weights.files.size(), " of ", names.size(),
-               " files of the model are there"),
-           "fetch the missing files, or remove the others to look at config.json alone");
-  for (const auto& path : weights.files) {
-    weights.bytes += safetensors_bytes(Source::open(path));
-  }
+  fail_if(!missing.empty(),
+          cat(shown(missing), " is missing: ", weights.files.size(), " of ", names.size(),
+              " files of the model are there"),
+          "fetch the missing files, or remove the others to look at config.json alone");
+  for (const auto& path : weights.files) weights.bytes += safetensors_bytes(Source::open(path));
   return weights;
 }
 

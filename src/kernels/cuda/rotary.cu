@@ -315,9 +315,7 @@ void rotate(const CudaRotaryTable& table, const Batch& batch, void* stream) {
                 d.rows ? d.end : last + 1);
   }
   const std::int64_t tokens = batch.sequences * batch.tokens;
-  if (tokens > last) {
-    refuse(cat(tokens, " tokens in one launch"), "rotate fewer tokens at a time");
-  }
+  if (tokens > last) refuse(cat(tokens, " tokens in one launch"), "rotate fewer tokens at a time");
   int device = 0;
   must(cudaGetDevice(&device), "no device");
   if (device != d.device) {

@@ -419,7 +419,7 @@ void read_chat(const Value& body, const BodyLimits&, CompletionRequest& request)
                       "is true, but the last message is not a text of the assistant");
   const Value top = body.at("top_logprobs");
   if (body.at("logprobs").flag_or(false)) {
-    request.logprobs = top ? static_cast<int>(top.whole(0, kMaxLogprobs)) : 0;
+    request.logprobs = top ? int(top.whole(0, kMaxLogprobs)) : 0;
   } else if (top) {
     top.refuse("needs 'logprobs' to be true");
   }

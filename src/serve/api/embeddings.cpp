@@ -56,7 +56,7 @@ std::vector<Token> tokens_of_input(const Service& service, const PromptPart& inp
                ": send it in parts"),
            "context_length_exceeded");
   }
-  tokens.resize(static_cast<std::size_t>(window));
+  tokens.resize(std::size_t(window));
   if (end) tokens.back() = *end;
   return tokens;
 }
@@ -132,9 +132,7 @@ ordered_json embeddings_reply(const Service& service, Scheduler& scheduler, Rout
   for (const std::vector<float>& row : rows) {
     ordered_json numbers = row;
     if (packed) numbers = base64::encode(reinterpret_cast<const char*>(row.data()), 4 * row.size());
-    if (openai) {
-      numbers = {{"object", "embedding"}, {"index", list.size()}, {"embedding", numbers}};
-    }
+    if (openai) numbers = {{"object", "embedding"}, {"index", list.size()}, {"embedding", numbers}};
     list.push_back(std::move(numbers));
   }
   const ordered_json about = {{"ignored", request.ignored}};

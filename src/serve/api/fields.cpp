@@ -112,7 +112,7 @@ std::string Value::text() const {
 }
 
 std::string Value::choice(const std::vector<std::string>& choices) const {
-  if (std::count(choices.begin(), choices.end(), text()) != 0) return text();
+  if (contains(choices, text())) return text();
   refuse(cat("is ", shown(*json_), ": choose one of ", joined(choices, ", ")));
 }
 
@@ -129,9 +129,9 @@ double Value::number(double low, double high) const {
 }
 
 std::int64_t Value::whole(std::int64_t low, std::int64_t high) const {
-  const double v = number(static_cast<double>(low), static_cast<double>(high));
+  const double v = number(double(low), double(high));
   if (v != std::floor(v)) refuse_type("a whole number");
-  return static_cast<std::int64_t>(v);
+  return std::int64_t(v);
 }
 
 const Value& Value::object() const {
@@ -148,9 +148,7 @@ std::vector<Value> Value::entries(std::size_t most, const char* what) const {
   const std::size_t size = list().json().size();
   if (size > most) refuse(cat("lists ", size, " ", what, ": at most ", most));
   std::vector<Value> all;
-  for (std::size_t i = 0; i < size; ++i) {
-    all.emplace_back((*json_)[i], cat(path_, "[", i, "]"));
-  }
+  for (std::size_t i = 0; i < size; ++i) all.emplace_back((*json_)[i], cat(path_, "[", i, "]"));
   return all;
 }
 
@@ -180,9 +178,7 @@ void read_schema(const Value& schema, const std::string& field, CompletionReques
 void read_response_format(const Value& format, bool nested, CompletionRequest& request) {
   const Value type = format.object().at("type");
   if (!type || type.json() == "text") return;
-  if (type.json() == "json_object") {
-    return read_schema(format.at("schema"), format.path(), request);
-  }
+  if (type.json() == "json_object") return read_schema(format.at("schema"), format.path(), request);
   format.refuse_if(type.json() != "json_schema", cat("is of type ", shown(type.json()),
                                                      ": choose text, json_object or json_schema"));
   const Value holder = nested ? format.at("json_schema") : format;

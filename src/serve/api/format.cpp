@@ -63,7 +63,7 @@ std::optional<engine::ToolCall> call_of(const nlohmann::ordered_json& call,
                                         const std::vector<std::string>& tools) {
   if (!call.is_object() || !call.contains("name") || !call["name"].is_string()) return std::nullopt;
   const auto name = call["name"].get<std::string>();
-  if (std::find(tools.begin(), tools.end(), name) == tools.end()) return std::nullopt;
+  if (!contains(tools, name)) return std::nullopt;
   const char* field = call.contains("arguments") ? "arguments" : "parameters";
   if (!call.contains(field) || !call[field].is_object()) return std::nullopt;
   return engine::ToolCall{{}, name, call[field].dump()};
@@ -197,7 +197,7 @@ ordered_json progress_json(const Progress& now) {
   return {{"total", now.prompt},
           {"cache", now.cached},
           {"processed", now.read + now.cached},
-          {"time_ms", static_cast<std::int64_t>(1000 * now.read_seconds)},
+          {"time_ms", std::int64_t(1000 * now.read_seconds)},
           {"seconds_left", now.seconds_left()}};
 }
 
@@ -206,10 +206,10 @@ ordered_json timings_json(const Outcome& outcome) {
   // The first token comes with the last of the prompt: it costs no computation of its own.
   const std::int64_t steps = std::max<std::int64_t>(0, outcome.written - 1);
   const auto per_token = [](double seconds, std::int64_t count) {
-    return count > 0 ? 1000 * seconds / static_cast<double>(count) : 0;
+    return count > 0 ? 1000 * seconds / double(count) : 0;
   };
   const auto rate = [](std::int64_t count, double seconds) {
-    return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+    return seconds > 0 ? double(count) / seconds : 0;
   };
   return {{"cache_n", outcome.cached},
           {"prompt_n", read},
@@ -243,7 +243,7 @@ AnswerFormat::AnswerFormat(const Basis& basis)
     : service_(basis.service),
       request_(basis.request),
       id_(hexadecimal(basis.number)),
-      created_(static_cast<std::int64_t>(std::time(nullptr))) {}
+      created_(std::int64_t(std::time(nullptr))) {}
 
 void AnswerFormat::event(std::string& out, const ordered_json& data) {
   out += cat("data: ", json_text(data), "\n\n");

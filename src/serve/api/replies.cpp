@@ -42,14 +42,6 @@ int slot_number(const Service& service, const std::string& text) {
       "id_slot");
 }
 
-// Clients need not know where files lie.
-std::string without(std::string text, const std::string& folder) {
-  for (std::size_t at = 0; (at = text.find(folder, at)) != std::string::npos;) {
-    text.erase(at, folder.size());
-  }
-  return text;
-}
-
 // Returns the length of the conversation afterwards.
 std::int64_t done(const Service& service, std::future<std::int64_t> result, const GiveUp& give_up) {
   const auto until = Clock::now() + service.settings.timeout;
@@ -65,13 +57,14 @@ std::int64_t done(const Service& service, std::future<std::int64_t> result, cons
     const std::string folder = (service.settings.slot_folder / "").string();
     const bool theirs = error.kind() == ErrorKind::usage || error.kind() == ErrorKind::corrupt ||
                         error.kind() == ErrorKind::unsupported;
-    throw ApiError(theirs ? 400 : 500, without(error.what(), folder), "filename");
+    // Clients need not know where files lie.
+    throw ApiError(theirs ? 400 : 500, replaced(error.what(), folder, ""), "filename");
   }
 }
 
 // 494032768 as "494.03M", as ollama writes it.
 std::string parameter_text(std::uint64_t count) {
-  const auto number = static_cast<double>(count);
+  const auto number = double(count);
   if (count >= 1'000'000'000) return fixed(number / 1e9, 1) + "B";
   if (count >= 1'000'000) return fixed(number / 1e6, 2) + "M";
   return count == 0 ? "" : fixed(number / 1e3, 2) + "K";
@@ -156,7 +149,7 @@ ordered_json models_reply(const Service& service) {
           {"data",
            {{{"id", service.settings.model_name},
              {"object", "model"},
-             {"created", static_cast<std::int64_t>(std::time(nullptr))},
+             {"created", std::int64_t(std::time(nullptr))},
              {"owned_by", "mrrope"},
              {"max_model_len", service.settings.context}}}}};
 }

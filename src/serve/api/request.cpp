@@ -19,7 +19,7 @@ namespace mrrope::serve {
 
 namespace {
 
-constexpr unsigned mask(Route route) { return static_cast<unsigned>(route); }
+constexpr unsigned mask(Route route) { return unsigned(route); }
 constexpr unsigned kText = mask(Route::completion);
 constexpr unsigned kChat = mask(Route::chat);
 constexpr unsigned kLlama = mask(Route::llama_completion);
@@ -125,7 +125,7 @@ void read_seed(const Value& seed, CompletionRequest& request) {
   const std::int64_t number = seed.whole(std::numeric_limits<std::int32_t>::min(),
                                          std::numeric_limits<std::uint32_t>::max());
   request.has_seed = number != -1;  // llama-server's way to ask for any
-  if (request.has_seed) request.sampling.seed = static_cast<std::uint32_t>(number);
+  if (request.has_seed) request.sampling.seed = std::uint32_t(number);
 }
 
 // OpenAI's object of tokens, or llama-server's list of pairs; in both a text stands for its tokens.
@@ -188,8 +188,8 @@ std::vector<FieldReader> field_readers() {
   using V = const Value&;
   using R = CompletionRequest&;
   const Read length = [](V v, R r) { r.length = read_length(v); };
-  const Read answers = [](V v, R r) { r.answers = static_cast<int>(v.whole(1, kMaxChoices)); };
-  const Read logprobs = [](V v, R r) { r.logprobs = static_cast<int>(v.whole(0, kMaxLogprobs)); };
+  const Read answers = [](V v, R r) { r.answers = int(v.whole(1, kMaxChoices)); };
+  const Read logprobs = [](V v, R r) { r.logprobs = int(v.whole(0, kMaxLogprobs)); };
   const Read n_probs = [logprobs](V v, R r) {
     if (v.json() != 0) logprobs(v, r);
   };
@@ -198,12 +198,8 @@ std::vector<FieldReader> field_readers() {
     return number_field(-kMaxPenalty, kMaxPenalty, into);
   };
   // -1 is vLLM's way to say "all".
-  const Read top_k = [](V v, R r) {
-    r.sampling.top_k = std::max(0, static_cast<int>(v.whole(-1, 1 << 30)));
-  };
-  const Read last_n = [](V v, R r) {
-    r.sampling.repeat_last_n = static_cast<int>(v.whole(-1, 1 << 30));
-  };
+  const Read top_k = [](V v, R r) { r.sampling.top_k = std::max(0, int(v.whole(-1, 1 << 30))); };
+  const Read last_n = [](V v, R r) { r.sampling.repeat_last_n = int(v.whole(-1, 1 << 30)); };
   return {
       {{"model"}, [](V v, R r) { r.model = v.text(); }},
       {{"prompt"}, read_prompts, kText | kLlama},
@@ -330,7 +326,7 @@ std::vector<Field> make_table() {
       field.routes = routes;
       if (refused) field.refused = trimmed(cells.str(3));
       for (const FieldReader& reader : known) {
-        const bool named = std::count(reader.names.begin(), reader.names.end(), name) != 0;
+        const bool named = contains(reader.names, name);
         if (!refused && named && (reader.routes & routes) != 0) field.read = reader.read;
       }
       if (routes != 0) table.push_back(std::move(field));
@@ -391,15 +387,14 @@ void read_fields(const Value& object, Route route, CompletionRequest& request) {
     ignored.push_back(name.size() <= kMaxListedName ? object.at(name.c_str()).path()
                                                     : "(a long name)");
   }
-  std::sort(ignored.begin(), ignored.end());
+  std::ranges::sort(ignored);
   request.ignored.insert(request.ignored.end(), ignored.begin(), ignored.end());
 }
 
 CompletionRequest parse_request(std::string_view body, Route route, const BodyLimits& limits) {
   constexpr std::int64_t kMaxAnswers = 64;  // to a request
   const ParsedBody parsed(body, limits);
-  const RouteRow& row = *std::find_if(std::begin(kRoutes), std::end(kRoutes),
-                                      [&](const RouteRow& one) { return one.route == route; });
+  const RouteRow& row = *find_by(kRoutes, &RouteRow::route, route);
   CompletionRequest request;
   request.route = route;
   request.chat = row.chat;
@@ -407,7 +402,7 @@ CompletionRequest parse_request(std::string_view body, Route route, const BodyLi
   request.stream = (mask(route) & kOllama) != 0;
   read_fields(parsed.root(), route, request);
   row.read(parsed.root(), limits, request);
-  const auto prompts = static_cast<std::int64_t>(request.prompts.size());
+  const auto prompts = std::int64_t(request.prompts.size());
   refuse_if(prompts * request.answers > kMaxAnswers, "n",
             cat("is ", request.answers, " for ", prompts, " prompts: at most ", kMaxAnswers,
                 " answers in all"));

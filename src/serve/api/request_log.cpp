@@ -8,15 +8,6 @@
 
 namespace mrrope::serve {
 
-std::string time_text(std::int64_t seconds) {
-  const std::time_t time = seconds;
-  std::tm parts{};
-  ::gmtime_r(&time, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 void add_use(Progress& use, const Progress& answer) {
   use.prompt += answer.prompt;
   use.cached += answer.cached;

@@ -295,6 +295,4 @@ std::vector<Token> tokens_of_prompt(const Service& service, const std::vector<Pr
                                     const char* field, const GiveUp& give_up);
 GiveUp with_deadline(const Service& service, const GiveUp& give_up);
 
-std::string time_text(std::int64_t seconds);  // "2026-01-31T12:00:00Z"
-
 }  // namespace mrrope::serve

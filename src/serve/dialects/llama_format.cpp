@@ -58,7 +58,7 @@ class LlamaFormat final : public AnswerFormat {
     std::string rest = delta.content;
     const std::size_t count = std::max<std::size_t>(1, part.tokens.size());
     for (std::size_t i = 0; i < count; ++i) {
-      const auto later = static_cast<std::int64_t>(count - 1 - i);
+      const auto later = std::int64_t(count - 1 - i);
       Progress now = part.now;
       now.written -= later;
       now.length -= later;
@@ -96,7 +96,7 @@ class LlamaFormat final : public AnswerFormat {
   ordered_json whole(const std::vector<Completion>& answers) override {
     ordered_json list = ordered_json::array();
     for (const Completion& answer : answers) {
-      const int index = static_cast<int>(list.size());
+      const int index = int(list.size());
       look_for_new_line(index, answer.delta.content);
       list.push_back(last(index, answer.delta.content, answer.tokens, answer.outcome));
       if (request_.logprobs)
@@ -111,10 +111,8 @@ class LlamaFormat final : public AnswerFormat {
   }
 
   ordered_json tokens(const std::vector<ChosenToken>& chosen) const {
-    ordered_json list = ordered_json::array();
-    if (!request_.return_tokens) return list;
-    for (const ChosenToken& one : chosen) list.push_back(one.token);
-    return list;
+    if (!request_.return_tokens) return ordered_json::array();
+    return mapped(chosen, &ChosenToken::token);
   }
 
   ordered_json last(int index, const std::string& text, const std::vector<ChosenToken>& chosen,

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ollama's answers: /api/chat and /api/generate, whole or as one JSON object per line.
 #include "base/json.h"
+#include "base/text.h"
 #include "serve/api/service.h"
 
 namespace mrrope::serve {
 
 namespace {
 
-std::int64_t nanoseconds(double seconds) { return static_cast<std::int64_t>(1e9 * seconds); }
+std::int64_t nanoseconds(double seconds) { return std::int64_t(1e9 * seconds); }
 
 // ollama's calls have no parts: arguments are an object.
 ordered_json arguments_of(const engine::ToolCall& call) {

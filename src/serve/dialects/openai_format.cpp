@@ -25,9 +25,8 @@ std::string name_of(const std::string& piece) {
 
 // Offsets count characters. One may be spread over several tokens; it counts where it begins.
 std::size_t characters(const std::string& piece) {
-  return static_cast<std::size_t>(std::count_if(piece.begin(), piece.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return std::size_t(std::ranges::count_if(
+      piece, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 ordered_json calls_json(const Delta& delta, bool in_chunks) {
@@ -54,7 +53,7 @@ const char* finish_reason(const Outcome& outcome, bool calls) {
 // Prompts are counted once, answers all together: `answers` of them to each prompt.
 ordered_json usage_json(const std::vector<Outcome>& outcomes, int answers) {
   std::int64_t prompt = 0, cached = 0, written = 0;
-  const auto each = static_cast<std::size_t>(answers);
+  const auto each = std::size_t(answers);
   for (std::size_t first = 0; first < outcomes.size(); first += each) {
     std::int64_t least = outcomes[first].cached;
     for (std::size_t i = first; i < std::min(first + each, outcomes.size()); ++i) {
@@ -117,7 +116,7 @@ class OpenAiFormat final : public AnswerFormat {
     ordered_json out = head(false);
     std::vector<Outcome> outcomes;
     for (const Completion& answer : answers) {
-      const int index = static_cast<int>(outcomes.size());
+      const int index = int(outcomes.size());
       const ordered_json said = chat_ ? message(answer.delta) : ordered_json(answer.delta.content);
       out["choices"].push_back(
           {{"index", index},

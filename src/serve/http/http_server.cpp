@@ -43,7 +43,7 @@ short events(int socket, short wanted, Connection::Clock::time_point until) {
     const auto left =
         std::chrono::duration_cast<milliseconds>(until - Connection::Clock::now()).count();
     pollfd wait{socket, wanted, 0};
-    const int n = ::poll(&wait, 1, left > 0 ? static_cast<int>(left) : 0);
+    const int n = ::poll(&wait, 1, left > 0 ? int(left) : 0);
     if (n >= 0 || errno != EINTR) return n > 0 ? wait.revents : short{0};
   }
 }
@@ -73,7 +73,7 @@ bool same_secret(const std::string& given, const std::string& secret) {
 
 bool needs_no_key(const std::string& path) {
   static constexpr std::array kOpen = {"/", "/page.css", "/page.js", "/health", "/v1/health"};
-  return std::find(kOpen.begin(), kOpen.end(), path) != kOpen.end();
+  return contains(kOpen, path);
 }
 
 bool is_allowed_origin(const AccessRules& rules, const httplib::Request& request) {
@@ -142,7 +142,7 @@ void Connection::close_gently() {
   for (std::size_t total = 0; total < (std::size_t{16} << 20) && ready(socket_, POLLIN, until);) {
     const ssize_t n = ::recv(socket_, rest, sizeof rest, MSG_DONTWAIT);
     if (n <= 0) break;
-    total += static_cast<std::size_t>(n);
+    total += std::size_t(n);
   }
   ::close(socket_);
 }
@@ -165,7 +165,7 @@ ssize_t Connection::read(char* to, size_t size) {
   const size_t count = std::min(size, size_ - at_);
   std::copy_n(buffer_ + at_, count, to);
   at_ += count;
-  return static_cast<ssize_t>(count);
+  return ssize_t(count);
 }
 
 ssize_t Connection::write(const char* from, size_t size) {
@@ -193,7 +193,7 @@ bool Connection::fill() {
     return false;
   }
   at_ = 0;
-  size_ = static_cast<size_t>(n);
+  size_ = size_t(n);
   taken_ += n;
   return true;
 }
@@ -362,8 +362,7 @@ std::optional<ApiError> denied(const AccessRules& rules, const httplib::Request&
 
 bool Body::append(const char* data, std::size_t size) {
   const std::size_t then = text.size() + size;
-  const auto more =
-      static_cast<std::ptrdiff_t>(std::max(then, kFree) - std::max(text.size(), kFree));
+  const auto more = std::ptrdiff_t(std::max(then, kFree) - std::max(text.size(), kFree));
   if ((*share_ -= more) < 0) {
     *share_ += more;
     return false;

@@ -34,9 +34,9 @@ std::vector<std::size_t> last_rungs(const Ladder& ladder) {
 std::string factor_figure(const Ladder& ladder, const std::vector<std::size_t>& last) {
   const auto is_flat = [](const Rung& rung) {
     const auto& factor = rung.plan.factor();
-    return std::adjacent_find(factor.begin(), factor.end(), std::not_equal_to<>()) == factor.end();
+    return std::ranges::adjacent_find(factor, std::not_equal_to<>()) == factor.end();
   };
-  if (std::all_of(ladder.rungs().begin(), ladder.rungs().end(), is_flat)) return "";
+  if (std::ranges::all_of(ladder.rungs(), is_flat)) return "";
   report::LineChart chart;
   chart.title = "Factor that divides the angle of each pair";
   chart.x.label = "pair, fast to slow";
@@ -58,9 +58,8 @@ std::string factor_figure(const Ladder& ladder, const std::vector<std::size_t>& 
 
 std::string plan_table(const Ladder& ladder, const std::vector<std::size_t>& last) {
   if (ladder_summary(ladder) == "unmodified") return "";
-  const bool attends = std::any_of(last.begin(), last.end(), [&](std::size_t i) {
-    return ladder.rungs()[i].plan.attention_scale() != 1;
-  });
+  const bool attends = std::ranges::any_of(
+      last, [&](std::size_t i) { return ladder.rungs()[i].plan.attention_scale() != 1; });
   std::string rows;
   for (const std::size_t i : last) {
     const Rung& rung = ladder.rungs()[i];
@@ -100,12 +99,11 @@ std::string serve_page(const Service& service) {
   const std::vector<std::size_t> last = last_rungs(ladder);
   // What the picture of the context needs of each rung: where it ends, its scale, the first token
   // that is near, and what the distance to far tokens is divided by in the slowest pair.
-  std::string rungs;
-  for (const Rung& rung : ladder.rungs()) {
-    rungs +=
-        cat(rungs.empty() ? "" : ";", rung.length, ",", significant(rung.plan.extension().scale, 6),
-            ",", rung.border, ",", significant(rung.plan.factor().back(), 6));
-  }
+  const auto rung_text = [](const Rung& rung) {
+    return cat(rung.length, ",", significant(rung.plan.extension().scale, 6), ",", rung.border, ",",
+               significant(rung.plan.factor().back(), 6));
+  };
+  const std::string rungs = joined(mapped(ladder.rungs(), rung_text), ";");
   const std::map<std::string, std::string> values = {
       {"MODEL", report::escaped(settings.model_name)},
       {"METHOD", report::escaped(settings.method)},

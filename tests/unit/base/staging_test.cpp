@@ -33,6 +33,24 @@ TEST(Staging, PublishesOrLeavesNothing) {
   EXPECT_EQ(read_file(folder / "a"), "whole");
 }
 
+// The next file may get the inode of one that was read here and removed. What a link leads to stays
+// an input.
+TEST(Staging, ForgetsWhatItRemoves) {
+  const TempFolder folder;
+  write_file(folder / "input", "kept");
+  {
+    Staging staging(folder / "a", 1);
+    write_file(staging.path("a"), "read");
+    fs::create_hard_link(staging.path("a"), folder / "same inode");
+    fs::create_symlink(folder / "input", staging.path("link"));
+    Source::open(staging.path("a"));
+    Source::open(staging.path("link"));
+    EXPECT_TRUE(is_input(folder / "same inode"));
+  }
+  EXPECT_FALSE(is_input(folder / "same inode"));
+  EXPECT_TRUE(is_input(folder / "input"));
+}
+
 // A name that is taken while the output is written is not replaced either.
 TEST(Staging, RefusesAnExistingNameWhenPublishing) {
   const TempFolder folder;

@@ -45,9 +45,9 @@ std::vector<int> rotating_layers(const std::vector<Rotation>& rotations) {
 // The wanted ones; none wanted: four, evenly spread. Throws Error: unsupported (there are none),
 // usage (a layer that is not there).
 std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> wanted) {
-  throw_if(there.empty(), ErrorKind::unsupported,
-           "no layer of this model rotates a query and a key under a name that is known",
-           "the other figures need no captured queries: mrrope theory bound MODEL");
+  unsupported_if(there.empty(),
+                 "no layer of this model rotates a query and a key under a name that is known",
+                 "the other figures need no captured queries: mrrope theory bound MODEL");
   if (wanted.empty()) {
     const std::size_t count = std::min<std::size_t>(4, there.size());
     for (std::size_t i = 0; i < count; ++i) {
@@ -55,9 +55,9 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
     }
   }
   for (const int layer : wanted) {
-    if (std::find(there.begin(), there.end(), layer) != there.end()) continue;
-    throw Error(ErrorKind::usage, cat("layer ", layer, " does not rotate queries and keys here"),
-                cat("give layers from ", there.front(), " to ", there.back()));
+    if (contains(there, layer)) continue;
+    refuse(cat("layer ", layer, " does not rotate queries and keys here"),
+           cat("give layers from ", there.front(), " to ", there.back()));
   }
   return wanted;
 }
@@ -65,9 +65,8 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
 // Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
 OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
                          std::string_view text, std::int64_t tokens, std::vector<int> layers) {
-  throw_if(model.format != "gguf", ErrorKind::unsupported,
-           cat(model.path.string(), " is not a GGUF file"),
-           "give a GGUF file: the figure runs the model");
+  unsupported_if(model.format != "gguf", cat(model.path.string(), " is not a GGUF file"),
+                 "give a GGUF file: the figure runs the model");
   OpenedModel out{model,
                   load_model(model.files, options.gpu_layers, chosen_devices(options)),
                   context_params(options, tokens),
@@ -126,8 +125,8 @@ struct Watch {
 
   void keep(const ggml_tensor* vectors) noexcept {
     try {
-      throw_if(vectors->type != GGML_TYPE_F32, ErrorKind::unsupported,
-               cat("queries are kept as ", ggml_type_name(vectors->type), " in this graph"));
+      unsupported_if(vectors->type != GGML_TYPE_F32,
+                     cat("queries are kept as ", ggml_type_name(vectors->type), " in this graph"));
       see(next - 1, vectors);
     } catch (const std::exception& e) {
       if (failure.empty()) failure = e.what();
@@ -175,8 +174,7 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
   Watch watch;
   for (const Rotation& r : opened.rotations) {
     const auto& chosen = opened.layers;
-    watch.wanted.push_back(r.takes_plan && std::find(chosen.begin(), chosen.end(),
-                                                     operand_of(r.name).layer) != chosen.end());
+    watch.wanted.push_back(r.takes_plan && contains(chosen, operand_of(r.name).layer));
   }
   watch.see = [&](std::size_t rotation, const ggml_tensor* vectors) {
     const Operand operand = operand_of(opened.rotations[rotation].name);
@@ -199,9 +197,8 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
   const int code =
       llama_decode(context.get(), llama_batch_get_one(opened.text.data(), int(tokens)));
   if (code != 0 || !watch.failure.empty()) {
-    throw Error(ErrorKind::failed,
-                cat("reading ", tokens, " tokens failed: ", watch.failure, take_llama_log()),
-                "give a smaller --length");
+    fail(cat("reading ", tokens, " tokens failed: ", watch.failure, take_llama_log()),
+         "give a smaller --length");
   }
   Capture capture;
   capture.tokens = tokens;
@@ -212,15 +209,16 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
                        content.row >= model.geometry.rotary_dim &&
                        content.queries.size() == size * std::size_t(content.heads) &&
                        content.keys.size() == size * std::size_t(content.kv_heads);
-    throw_if(!whole, ErrorKind::unsupported,
-             cat("layer ", layer, " has ", content.heads, " query and ", content.kv_heads,
-                 " key heads of ", content.row, " numbers in the graph: not what is expected"),
-             "choose other --layers");
+    unsupported_if(
+        !whole,
+        cat("layer ", layer, " has ", content.heads, " query and ", content.kv_heads,
+            " key heads of ", content.row, " numbers in the graph: not what is expected"),
+        "choose other --layers");
     capture.layers.push_back(std::move(content));
   }
-  throw_if(capture.layers.size() != opened.layers.size(), ErrorKind::failed,
-           cat("only ", capture.layers.size(), " of ", opened.layers.size(),
-               " layers were seen in the graph"));
+  fail_if(capture.layers.size() != opened.layers.size(),
+          cat("only ", capture.layers.size(), " of ", opened.layers.size(),
+              " layers were seen in the graph"));
   return capture;
 }
 
@@ -236,10 +234,10 @@ PairReader::PairReader(const Model& model, const LocalOptions& given, std::strin
   for (const int layer : loaded.layers) {
     const Rotation& q = loaded.rotations[rotation_of(loaded.rotations, layer, true)];
     const Rotation& k = loaded.rotations[rotation_of(loaded.rotations, layer, false)];
-    throw_if(q.row != k.row || k.heads < 1 || q.heads % k.heads != 0, ErrorKind::unsupported,
-             cat("layer ", layer, " has ", q.heads, " queries of ", q.row, " numbers and ", k.heads,
-                 " keys of ", k.row, " in the graph: not what is expected"),
-             "choose other --layers");
+    unsupported_if(q.row != k.row || k.heads < 1 || q.heads % k.heads != 0,
+                   cat("layer ", layer, " has ", q.heads, " queries of ", q.row, " numbers and ",
+                       k.heads, " keys of ", k.row, " in the graph: not what is expected"),
+                   "choose other --layers");
     layers_.push_back({layer, q.heads});
   }
 }
@@ -263,9 +261,8 @@ std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const Pair
   Watch watch;
   watch.plan = &injector;
   for (std::vector<WantedRow>& rows : wanted) {
-    std::stable_sort(rows.begin(), rows.end(), [](const WantedRow& a, const WantedRow& b) {
-      return a.position < b.position;
-    });
+    std::ranges::stable_sort(
+        rows, [](const WantedRow& a, const WantedRow& b) { return a.position < b.position; });
     watch.wanted.push_back(!rows.empty());
   }
   std::int64_t begin = 0;  // position of the first token of a decode
@@ -292,8 +289,8 @@ std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const Pair
     const int code =
         llama_decode(context.get(), llama_batch_get_one(loaded.text.data() + begin, count));
     if (code != 0 || !watch.failure.empty()) {
-      throw Error(ErrorKind::failed, cat("reading tokens ", begin, " to ", begin + count - 1,
-                                         " failed: ", watch.failure, take_llama_log()));
+      fail(cat("reading tokens ", begin, " to ", begin + count - 1, " failed: ", watch.failure,
+               take_llama_log()));
     }
     injector.finish();
   }

@@ -49,7 +49,7 @@ std::vector<bool> fixed_pairs_of(const RopeParameters& p) {
     still[i] = p.mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
                                                : sector >= s[0] + s[1] + s[2];
   }
-  return std::find(still.begin(), still.end(), true) == still.end() ? std::vector<bool>() : still;
+  return !contains(still, true) ? std::vector<bool>() : still;
 }
 
 Rotation read_rotation(const ggml_tensor* node) {
@@ -83,8 +83,7 @@ struct Probe {
   static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
     auto& probe = *static_cast<Probe*>(data);
     if (node->op == GGML_OP_SET_ROWS && ask) {
-      const auto of =
-          std::find(probe.nodes.begin(), probe.nodes.end(), stored_rotation(node).rotation);
+      const auto of = std::ranges::find(probe.nodes, stored_rotation(node).rotation);
       if (of != probe.nodes.end()) {
         probe.rotations[std::size_t(of - probe.nodes.begin())].is_key = true;
       }
@@ -103,16 +102,14 @@ struct Probe {
 };
 
 [[noreturn]] void refuse(const std::string& message) {
-  throw Error(
-      ErrorKind::unsupported, message,
+  unsupported(
+      message,
       "this build supports the graphs of llama.cpp 0.5.0 only; `mrrope inspect MODEL` shows "
       "what the file contains");
 }
 
 std::string list_of(const std::vector<Rotation>& rotations) {
-  std::string text;
-  for (const Rotation& r : rotations) text += cat(text.empty() ? "" : " ", r.name, "/", r.row);
-  return text;
+  return joined(mapped(rotations, [](const Rotation& r) { return cat(r.name, "/", r.row); }), " ");
 }
 
 // The rotations of one token, after a few tokens at once, which must show the same ones.
@@ -135,8 +132,7 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
   take_llama_log();
   const LlamaPtr<llama_context> context(llama_init_from_model(model, params));
   if (!context) {
-    throw Error(ErrorKind::unsupported,
-                cat("libllama cannot make a context for this model: ", take_llama_log()));
+    unsupported(cat("libllama cannot make a context for this model: ", take_llama_log()));
   }
   std::vector<Rotation> of_several;
   for (const int count : {kSeveral, 1}) {
@@ -145,8 +141,7 @@ std::vector<Rotation> run_probe(llama_model* model, llama_context_params params,
     probe.nodes.clear();
     if (llama_decode(context.get(), llama_batch_get_one(tokens, count)) != 0 ||
         !probe.failure.empty()) {
-      throw Error(ErrorKind::failed, cat("a first decode of ", count,
-                                         " tokens failed: ", probe.failure, take_llama_log()));
+      fail(cat("a first decode of ", count, " tokens failed: ", probe.failure, take_llama_log()));
     }
   }
   if (list_of(of_several) != list_of(probe.rotations)) {
@@ -218,8 +213,8 @@ void check_rotations(const std::vector<Rotation>& rotations, const Model& facts)
     indexers += std::size_t(std::max(0, layer.rotations - attention));
     if (layer.kind == LayerKind::windowed) expected_apart += std::size_t(attention);
   }
-  const auto follow = std::size_t(std::count_if(rotations.begin(), rotations.end(),
-                                                [](const Rotation& r) { return r.takes_plan; }));
+  const auto follow =
+      std::size_t(std::ranges::count_if(rotations, [](const Rotation& r) { return r.takes_plan; }));
   if (follow != expected || rotations.size() - follow != expected_apart) {
     refuse(cat("the graph of this ", facts.architecture, " model has ", follow,
                " rotations that a plan applies to and ", rotations.size() - follow,
@@ -265,9 +260,7 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
   RotarySetting setting;
   setting.edit_of.assign(rotations.size(), kNoEdit);
   const std::vector<double> trained = trained_theta(plan.geometry());
-  const bool identity =
-      plan.attention_scale() == 1 &&
-      std::all_of(plan.factor().begin(), plan.factor().end(), [](double f) { return f == 1; });
+  const bool identity = is_identity(plan);
   for (std::size_t n = 0; n < rotations.size(); ++n) {
     const Rotation& r = rotations[n];
     if (!r.takes_plan) continue;
@@ -294,7 +287,7 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
       edit.scale = r.scale;
       edit.ext = r.ext;
     }
-    const auto same = std::find(setting.edits.begin(), setting.edits.end(), edit);
+    const auto same = std::ranges::find(setting.edits, edit);
     setting.edit_of[n] = std::size_t(same - setting.edits.begin());
     if (same == setting.edits.end()) setting.edits.push_back(std::move(edit));
   }
@@ -328,10 +321,10 @@ void Injector::finish() {
   if (failure_.empty() && watching_ && !key_caches_.empty() && cells_.size() != tokens_) {
     failure_ = cat("a decode of ", tokens_, " tokens stored keys in ", cells_.size(), " cells");
   }
-  if (!failure_.empty()) throw Error(ErrorKind::failed, "the plan was not applied: " + failure_);
+  if (!failure_.empty()) fail("the plan was not applied: " + failure_);
 }
 
-void Injector::fail(std::string message) {
+void Injector::note_failure(std::string message) {
   if (failure_.empty()) failure_ = std::move(message);
 }
 
@@ -345,7 +338,7 @@ bool Injector::callback(ggml_tensor* node, bool ask, void* data) noexcept {
       return true;
     }
   } catch (const std::exception& error) {
-    self.fail(error.what());
+    self.note_failure(error.what());
   }
   return !ask;
 }
@@ -359,8 +352,9 @@ void Injector::visit(ggml_tensor* node) {
   RopeParameters p = parameters_of(node);
   if (name_of(node) != r.name || p.dims != r.rotary_dim || node->ne[0] != r.row ||
       p.base != r.base) {
-    fail(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ", p.dims, " and base ",
-             p.base, ", and the probe saw ", r.name, " with ", r.rotary_dim, " and ", r.base));
+    note_failure(cat("rotation ", index, " is ", ggml_get_name(node), " with n_dims ", p.dims,
+                     " and base ", p.base, ", and the probe saw ", r.name, " with ", r.rotary_dim,
+                     " and ", r.base));
     return;
   }
   const RotarySetting& setting = settings_.at(setting_);
@@ -372,8 +366,7 @@ void Injector::visit(ggml_tensor* node) {
   if (shifted_ || moved) {
     const auto count = std::size_t(node->src[1]->ne[0]);
     if (count != tokens_ && count != positions_.size()) {
-      throw Error(ErrorKind::unsupported,
-                  cat("a rotation has ", count, " positions for ", tokens_, " tokens"));
+      unsupported(cat("a rotation has ", count, " positions for ", tokens_, " tokens"));
     }
     node->src[1] = input({}, GGML_TYPE_I32, positions_.data(), count, decodes_, type);
   }
@@ -392,10 +385,9 @@ void Injector::visit(ggml_tensor* node) {
 void Injector::visit_store(const ggml_tensor* node) {
   ggml_tensor* cache = node->src[2];
   while (cache->view_src != nullptr) cache = cache->view_src;
-  const bool known = std::any_of(key_caches_.begin(), key_caches_.end(),
-                                 [&](const KeyCache& key) { return key.tensor == cache; });
+  const bool known = find_by(key_caches_, &KeyCache::tensor, cache) != nullptr;
   const StoredRotation stored = known ? StoredRotation{} : stored_rotation(node);
-  const auto of = std::find(rotated_.begin(), rotated_.end(), stored.rotation);
+  const auto of = std::ranges::find(rotated_, stored.rotation);
   if (!known && of == rotated_.end()) return;
   const auto index = std::size_t(of - rotated_.begin());
   if (!known && !rotations_[index].takes_plan) return;
@@ -404,13 +396,14 @@ void Injector::visit_store(const ggml_tensor* node) {
   if (list != cells_of_) {
     std::vector<std::int64_t> wide(std::size_t(list->ne[0]));
     if (list->type != GGML_TYPE_I64) {
-      fail(cat("the cells of keys are listed as ", ggml_type_name(list->type), ", not as i64"));
+      note_failure(
+          cat("the cells of keys are listed as ", ggml_type_name(list->type), ", not as i64"));
       return;
     }
     ggml_backend_tensor_get(list, wide.data(), 0, wide.size() * sizeof(std::int64_t));
     std::vector<std::int32_t> cells(wide.begin(), wide.end());
     if (cells_of_ != nullptr && cells != cells_) {
-      fail("the layers of this model keep the same token in different cells");
+      note_failure("the layers of this model keep the same token in different cells");
       return;
     }
     cells_ = std::move(cells);
@@ -423,8 +416,8 @@ void Injector::visit_store(const ggml_tensor* node) {
   found.rotation = index;
   found.heads = int(stored.rotation->ne[1]);
   if (cache->ne[0] != std::int64_t{found.heads} * rotations_[index].row || cache->ne[3] != 1) {
-    fail(cat("keys of ", found.heads, " heads of ", rotations_[index].row,
-             " are stored in rows of ", cache->ne[0]));
+    note_failure(cat("keys of ", found.heads, " heads of ", rotations_[index].row,
+                     " are stored in rows of ", cache->ne[0]));
     return;
   }
   if (stored.mix != nullptr) {

@@ -144,7 +144,7 @@ class Injector {
   // Throws Error (out_of_memory).
   ggml_tensor* input(const std::vector<float>& factors, ggml_type kind, const void* values,
                      std::size_t count, std::size_t version, ggml_backend_buffer_type_t type);
-  void fail(std::string message);
+  void note_failure(std::string message);
 
   std::vector<Rotation> rotations_;
   std::vector<RotarySetting> settings_;

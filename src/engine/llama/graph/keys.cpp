@@ -100,9 +100,7 @@ void write_rows(ggml_tensor* cache, std::span<const std::int32_t> cells,
 [[maybe_unused]] int cuda_device(ggml_backend_dev_t device) {
   const std::string_view name = device != nullptr ? ggml_backend_dev_name(device) : "";
   int number = -1;
-  if (name.starts_with("CUDA")) {
-    std::from_chars(name.data() + 4, name.data() + name.size(), number);
-  }
+  if (name.starts_with("CUDA")) std::from_chars(name.data() + 4, name.data() + name.size(), number);
   return number;
 }
 
@@ -135,7 +133,7 @@ std::vector<float> divisors_of(const Rotation& r, const std::vector<double>& ang
 }
 
 bool any(const std::vector<double>& angles) {
-  return std::any_of(angles.begin(), angles.end(), [](double angle) { return angle != 0; });
+  return std::ranges::any_of(angles, [](double angle) { return angle != 0; });
 }
 
 // Whether the same edit makes the same of both.
@@ -145,6 +143,42 @@ bool alike(const Rotation& a, const Rotation& b) {
                     r.attention, r.beta_fast, r.beta_slow, r.factors, r.fixed_pairs);
   };
   return parts(a) == parts(b);
+}
+
+// Per row: its number, then the filler.
+std::vector<std::uint8_t> marks_of(std::size_t count, std::size_t row) {
+  std::vector<std::uint8_t> all(count * row, kFiller);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    std::memcpy(all.data() + i * row, &i, std::min(sizeof i, row));
+  }
+  return all;
+}
+
+// The cells that hold the marks, in their order; nothing unless each is in one cell.
+std::optional<std::vector<std::int32_t>> find_marks(const ggml_tensor* cache, std::size_t wanted) {
+  constexpr std::size_t kAtOnce = 1 << 24;  // bytes
+  const std::size_t row = cache->nb[1];
+  const std::vector<std::uint8_t> marks = marks_of(wanted, row);
+  std::vector<std::int32_t> found(wanted, -1);
+  const auto total = std::size_t(ggml_nrows(cache));
+  const std::size_t step = std::max<std::size_t>(1, kAtOnce / row);
+  std::vector<std::uint8_t> part;
+  for (std::size_t first = 0; first < total; first += step) {
+    part.resize(std::min(step, total - first) * row);
+    ggml_backend_tensor_get(cache, part.data(), first * row, part.size());
+    for (std::size_t i = 0; i < part.size() / row; ++i) {
+      std::uint32_t number = 0;
+      std::memcpy(&number, part.data() + i * row, std::min(sizeof number, row));
+      if (number >= wanted ||
+          std::memcmp(part.data() + i * row, marks.data() + number * row, row) != 0) {
+        continue;
+      }
+      if (found[number] >= 0) return std::nullopt;
+      found[number] = std::int32_t(first + i);
+    }
+  }
+  if (contains(found, -1)) return std::nullopt;
+  return found;
 }
 
 }  // namespace
@@ -189,7 +223,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
   }
   for (auto& [device, site] : sites_) {
     const auto plain = [&](std::size_t i) { return element_of(caches_[i]).has_value(); };
-    const bool all_plain = std::all_of(site.caches.begin(), site.caches.end(), plain);
+    const bool all_plain = std::ranges::all_of(site.caches, plain);
     site.host = all_plain && ggml_backend_buffer_is_host(caches_[site.caches[0]].tensor->buffer);
     if (site.host) {
       workers_.emplace(std::max(1, threads));
@@ -200,7 +234,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
 #endif
     if (device != nullptr) site.backend.reset(ggml_backend_dev_init(device, nullptr));
     const char* name = device != nullptr ? ggml_backend_dev_name(device) : "an unknown device";
-    throw_if(!site.backend, ErrorKind::unsupported, cat("cached keys cannot be turned on ", name));
+    unsupported_if(!site.backend, cat("cached keys cannot be turned on ", name));
     auto* set_threads =
         reinterpret_cast<ggml_backend_set_n_threads_t>(ggml_backend_reg_get_proc_address(
             ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
@@ -211,8 +245,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
     for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
       const ggml_tensor* node = ggml_graph_node(g.graph, i);
       if (ggml_backend_supports_op(site.backend.get(), node)) continue;
-      throw Error(
-          ErrorKind::unsupported,
+      unsupported(
           cat("keys of type ", ggml_type_name(caches_[site.caches[0]].tensor->type),
               " cannot be turned on ", name, ", which has no ", ggml_op_desc(node), " for them"),
           "give -ctk f16, or a plan that does not grow");
@@ -243,9 +276,9 @@ KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
   g.rows = input(GGML_TYPE_I32, n, 1);
   const auto slopes = [](const Turn& turn) { return any(turn.slope); };
   const auto constants = [](const Turn& turn) { return any(turn.constant); };
-  if (std::any_of(turns.begin(), turns.end(), slopes)) g.positions = input(GGML_TYPE_I32, n, 1);
+  if (std::ranges::any_of(turns, slopes)) g.positions = input(GGML_TYPE_I32, n, 1);
   // Where only the length changes, this step does it.
-  if (g.positions == nullptr || std::any_of(turns.begin(), turns.end(), constants)) {
+  if (g.positions == nullptr || std::ranges::any_of(turns, constants)) {
     g.ones = input(GGML_TYPE_I32, n, 1);
   }
   std::map<std::size_t, GraphPart> shared;  // divisors, by what they are like
@@ -414,9 +447,9 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
   const Graph g = build(site, cells.size(), turns);
   for (std::size_t n = 0; n < site.caches.size(); ++n) {
     ggml_tensor* cache = caches_[site.caches[n]].tensor;
-    throw_if(ggml_backend_tensor_alloc(cache->buffer, g.parts[n].keys, cache->data) !=
-                 GGML_STATUS_SUCCESS,
-             ErrorKind::failed, "a cache of keys cannot be turned where it is");
+    fail_if(ggml_backend_tensor_alloc(cache->buffer, g.parts[n].keys, cache->data) !=
+                GGML_STATUS_SUCCESS,
+            "a cache of keys cannot be turned where it is");
   }
   throw_if(!ggml_gallocr_alloc_graph(site.allocator.get(), g.graph), ErrorKind::out_of_memory,
            cat("no room to turn ", cells.size(), " cached keys from one plan to the next"),
@@ -446,49 +479,9 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
       ggml_backend_tensor_set(part.mix, caches_[index].mix.data(), 0, ggml_nbytes(part.mix));
     }
   }
-  throw_if(ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS,
-           ErrorKind::failed, "the device failed to turn cached keys");
+  fail_if(ggml_backend_graph_compute(site.backend.get(), g.graph) != GGML_STATUS_SUCCESS,
+          "the device failed to turn cached keys");
 }
-
-namespace {
-
-// Per row: its number, then the filler.
-std::vector<std::uint8_t> marks_of(std::size_t count, std::size_t row) {
-  std::vector<std::uint8_t> all(count * row, kFiller);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    std::memcpy(all.data() + i * row, &i, std::min(sizeof i, row));
-  }
-  return all;
-}
-
-// The cells that hold the marks, in their order; nothing unless each is in one cell.
-std::optional<std::vector<std::int32_t>> find_marks(const ggml_tensor* cache, std::size_t wanted) {
-  constexpr std::size_t kAtOnce = 1 << 24;  // bytes
-  const std::size_t row = cache->nb[1];
-  const std::vector<std::uint8_t> marks = marks_of(wanted, row);
-  std::vector<std::int32_t> found(wanted, -1);
-  const auto total = std::size_t(ggml_nrows(cache));
-  const std::size_t step = std::max<std::size_t>(1, kAtOnce / row);
-  std::vector<std::uint8_t> part;
-  for (std::size_t first = 0; first < total; first += step) {
-    part.resize(std::min(step, total - first) * row);
-    ggml_backend_tensor_get(cache, part.data(), first * row, part.size());
-    for (std::size_t i = 0; i < part.size() / row; ++i) {
-      std::uint32_t number = 0;
-      std::memcpy(&number, part.data() + i * row, std::min(sizeof number, row));
-      if (number >= wanted ||
-          std::memcmp(part.data() + i * row, marks.data() + number * row, row) != 0) {
-        continue;
-      }
-      if (found[number] >= 0) return std::nullopt;
-      found[number] = std::int32_t(first + i);
-    }
-  }
-  if (std::find(found.begin(), found.end(), -1) != found.end()) return std::nullopt;
-  return found;
-}
-
-}  // namespace
 
 std::optional<std::vector<std::int32_t>> cells_after(const std::vector<KeyCache>& caches,
                                                      std::span<const std::int32_t> cells,

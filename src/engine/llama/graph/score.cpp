@@ -94,9 +94,7 @@ double sum_of_exponentials(std::span<const float> x, float largest) {
 
 double log_probability(std::span<const float> logits, std::size_t target) noexcept {
   const Peak peak = find_peak(logits);
-  if (peak.has_nan || !std::isfinite(peak.largest)) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+  if (peak.has_nan || !std::isfinite(peak.largest)) return std::numeric_limits<double>::quiet_NaN();
   return double(logits[target]) - double(peak.largest) -
          std::log(sum_of_exponentials(logits, peak.largest));
 }
