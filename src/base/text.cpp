@@ -2,6 +2,7 @@
 #include "base/text.h"
 
 #include <arpa/inet.h>
+#include <time.h>
 
 #include <algorithm>
 #include <utility>
@@ -69,6 +70,15 @@ std::string csv_line(const std::vector<std::string>& cells) {
   }
   line += '\n';
   return line;
+}
+
+std::string time_text(std::int64_t seconds) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 std::string lower_case(std::string_view text) {

@@ -80,6 +80,8 @@ inline std::string duration_text(double seconds) {
   return cat(s / 3600, " h ", two(s / 60 % 60), " min");
 }
 
+std::string time_text(std::int64_t seconds);  // since 1970: "2026-01-31T12:00:00Z"
+
 // Throws Error (usage): the request is not valid.
 [[noreturn]] inline void refuse(const std::string& message, const std::string& hint = {}) {
   throw Error(ErrorKind::usage, message, hint);

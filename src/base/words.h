@@ -7,9 +7,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace mrrope {
@@ -44,6 +46,40 @@ inline std::string joined(const std::vector<std::string>& parts, std::string_vie
     out += part;
   }
   return out;
+}
+
+// What `make`, a function or a member, gives for each element of a list.
+template <typename List, typename Make>
+auto mapped(const List& list, Make make) {
+  std::vector<std::decay_t<std::invoke_result_t<Make&, decltype(*std::begin(list))>>> out;
+  for (const auto& each : list) out.push_back(std::invoke(make, each));
+  return out;
+}
+
+template <typename List, typename T>
+bool contains(const List& list, const T& value) {
+  return std::find(std::begin(list), std::end(list), value) != std::end(list);
+}
+
+// The first element whose member is this value, or of which `is` is true; null: there is none.
+template <typename List, typename Member, typename T>
+auto* find_by(List& list, Member member, const T& value) {
+  const auto at = std::find_if(std::begin(list), std::end(list), [&](const auto& each) {
+    return std::invoke(member, each) == value;
+  });
+  return at != std::end(list) ? &*at : nullptr;
+}
+template <typename List, typename Is>
+auto* find_by(List& list, Is is) {
+  return find_by(list, is, true);
+}
+
+// Every occurrence replaced, from the left; what takes its place is not searched again.
+inline std::string replaced(std::string text, std::string_view what, std::string_view with) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += with.size()) {
+    text.replace(at, what.size(), with);
+  }
+  return text;
 }
 
 // Whether a list of words, separated by spaces, has this one.
