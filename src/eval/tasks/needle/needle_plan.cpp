@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <map>
-#include <string_view>
 #include <tuple>
-#include <utility>
 
-#include "base/random.h"
 #include "base/text.h"
 #include "eval/samples/prompts.h"
 #include "eval/score/answer_text.h"
@@ -25,12 +20,8 @@ bool has_template(const Tokenizer& model) { return PromptFrame(model, {}).chat()
 
 // texts: the needle, the question and the answer.
 NeedleForm plain_form(const std::vector<std::string>& texts) {
-  NeedleForm form;
-  form.needle = "\n" + texts[0] + "\n";
-  form.question = texts[1];
-  form.answer = texts[2];
-  form.stop = {"\n"};
-  return form;
+  return {
+      .needle = "\n" + texts[0] + "\n", .question = texts[1], .answer = texts[2], .stop = {"\n"}};
 }
 
 NeedleForm completion(const std::optional<NeedleTexts>& own) {
@@ -65,10 +56,7 @@ std::vector<Needle> different_needles(const Tokenizer& model, const NeedleOption
   for (std::int64_t draw = 0; needles.size() < options.depths.size() && draw < last + kDraws;
        ++draw) {
     Needle needle = draw_needle(model, options.form, options.seed, sample, draw);
-    if (std::any_of(needles.begin(), needles.end(),
-                    [&](const Needle& other) { return other.question == needle.question; })) {
-      continue;
-    }
+    if (find_by(needles, &Needle::question, needle.question)) continue;
     needles.push_back(std::move(needle));
     last = draw;
   }
