@@ -61,7 +61,7 @@ const nlohmann::json& help_file(const char* part) {
 // What is in no group belongs to the task of the verb.
 std::string group_of(const CLI::Option& o) {
   for (const auto& group : help_file("groups")) {
-    if (contains(group[1], o.get_single_name())) return group[0];
+    if (has(group[1], o.get_single_name())) return group[0];
   }
   return "Task";
 }
@@ -259,7 +259,7 @@ std::string bash_cases(const CLI::App& app, const std::string& path) {
   std::string takes;
   for (const CLI::Option* o : flags(app)) {
     const std::vector<std::string> names = spellings(*o);
-    words.insert(words.end(), names.begin(), names.end());
+    extend(words, names);
     if (const Values values = values_of(*o); values.any()) {
       takes +=
           cat("        ", joined(names, "|"), ") takes='", values.text(&Offer::bash), "' ;;\n");
@@ -387,7 +387,7 @@ CLI::App& add_named(CLI::App& above, const char* name) {
 
 CLI::Validator among(const std::vector<std::string>& words) {
   return CLI::Validator(CLI::IsMember(words)).operation([words](std::string& text) {
-    if (contains(words, text)) return std::string();
+    if (has(words, text)) return std::string();
     std::string choices = joined({words.begin(), words.end() - 1}, ", ");
     return cat("takes ", choices, " or ", words.back(), ", not '", text, "'");
   });
@@ -431,7 +431,7 @@ std::string help_text(const CLI::App& app, Detail detail) {
     std::string rows;
     for (const CLI::Option* o : app.get_options()) {
       if (o->get_group().empty() || group_of(*o) != title) continue;
-      if (detail == Detail::daily && !contains(help_file("daily"), o->get_single_name())) {
+      if (detail == Detail::daily && !has(help_file("daily"), o->get_single_name())) {
         hidden = true;
         continue;
       }

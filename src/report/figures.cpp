@@ -50,7 +50,7 @@ template <typename Key>
 std::vector<Key> distinct(const std::vector<NamedRow>& rows, Key (*of)(const NamedRow&)) {
   std::vector<Key> out;
   for (const NamedRow& row : rows) {
-    if (!contains(out, of(row))) out.push_back(of(row));
+    if (!has(out, of(row))) out.push_back(of(row));
   }
   return out;
 }
@@ -231,7 +231,7 @@ class FigureMaker {
     constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyz0123456789";
     std::string name = lower_case(wish.substr(0, 60));
     std::replace_if(
-        name.begin(), name.end(), [&](char c) { return !contains(kPlain, c); }, '-');
+        name.begin(), name.end(), [&](char c) { return !has(kPlain, c); }, '-');
     const int number = ++files_[name];
     return number == 1 ? name : cat(name, "-", number);
   }
@@ -267,9 +267,9 @@ class FigureMaker {
           if (r.name == name) at[r.row->length].push_back(r.row->estimate);
         }
         for (const auto& [length, list] : at) {
-          const bool all = list.size() == tasks.size();
+          const bool complete = list.size() == tasks.size();
           s.points.push_back(point_of(double(length), tasks.size() == 1 ? list.front()
-                                                      : all             ? eval::mean_of_means(list)
+                                                      : complete        ? eval::mean_of_means(list)
                                                                         : eval::Estimate()));
         }
         chart.series.push_back(std::move(s));

@@ -84,7 +84,7 @@ DataTable source_table(const std::vector<RunRecord>& records) {
   }
   for (const auto& [common, sum] : sums) {
     std::vector<std::string> row = {joined(sum.names, ", ")};
-    row.insert(row.end(), common.begin(), common.end());
+    extend(row, common);
     row.push_back(cat(sum.tokens));
     row.push_back(std::isfinite(sum.seconds) ? fixed(sum.seconds / 3600, 2) : "-");
     table.rows.push_back(std::move(row));

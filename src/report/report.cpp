@@ -254,7 +254,7 @@ std::string lead_of(const std::vector<RunRecord>& records) {
   std::vector<std::string> models;
   for (const RunRecord& r : records) {
     if (!r.problem.empty()) continue;
-    if (!contains(models, r.model)) models.push_back(r.model);
+    if (!has(models, r.model)) models.push_back(r.model);
   }
   return cat("report", models.empty() ? "" : " on ", escaped(joined(models, ", ")), ", from ",
              records.size(), records.size() == 1 ? " run" : " runs");
@@ -276,7 +276,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
   const std::vector<TaskTable> tables = tables_of(records);
   std::vector<std::string> sections;
   const auto remember = [&](const std::string& section) {
-    if (!contains(sections, section)) sections.push_back(section);
+    if (!has(sections, section)) sections.push_back(section);
   };
   for (const Figure& f : figures) {
     if (f.section != "Plans") remember(f.section);

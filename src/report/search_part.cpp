@@ -99,7 +99,7 @@ LineChart front_chart(const ordered_json& search) {
     front.points.push_back(place_of(search.at("trials").at(i.get<std::size_t>())));
   }
   chart.series = {scattered(std::move(tried)), by_x(std::move(front))};
-  chart.series.insert(chart.series.end(), published.begin(), published.end());
+  extend(chart.series, published);
   chart.series.push_back(scattered({"chosen", kChosen, false, {place_of(chosen_plan(search))}}));
   return chart;
 }

@@ -71,7 +71,7 @@ void add_pairs(Curve& curve, const std::vector<double>& scores, bool past_window
   curve.mean.push_back(e.value);
   curve.error.push_back(e.error);
   curve.spread.push_back(e.error * std::sqrt(double(scores.size())));
-  if (past_window) curve.beyond.insert(curve.beyond.end(), scores.begin(), scores.end());
+  if (past_window) extend(curve.beyond, scores);
 }
 
 void add_pool(Curve& curve, const std::vector<double>& scores) {
@@ -266,7 +266,7 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
     for (std::size_t d = 0; d < scores.distances.size(); ++d) {
       const auto here = mapped(std::span(pairs).subspan(d * per_distance, per_distance), score_of);
       add_pairs(curve, here, scores.distances[d] > g.train_length);
-      pool.insert(pool.end(), here.begin(), here.end());
+      extend(pool, here);
       if ((d + 1) % kPooled == 0 || d + 1 == scores.distances.size()) {
         add_pool(curve, pool);
         pool.clear();

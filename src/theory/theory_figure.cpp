@@ -464,7 +464,7 @@ TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
           "Ahead: its first negative m is larger. Flips: neighbouring scales between which the "
           "order of two methods changes.\n");
   report::DataTable table = new_table("First negative m", {"scale"}, 0);
-  table.header.insert(table.header.end(), names.begin(), names.end());
+  extend(table.header, names);
   for (std::size_t i = 0; i < scales.size(); ++i) {
     std::vector<std::string> row = {number(scales[i])};
     for (const auto& of : roots) row.push_back(of[i] == kNoRoot ? "none" : cat(of[i]));

@@ -13,10 +13,6 @@ namespace {
 
 constexpr std::int64_t kReach = 64;  // tokens: how far a needle moves back to the end of a sentence
 
-void extend(std::vector<Token>& to, std::span<const Token> more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
 std::vector<double> band_losses(const SearchText& text, const std::vector<double>& scores,
                                 const std::vector<std::int64_t>& ends) {
   std::vector<double> losses;
@@ -205,7 +201,7 @@ Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& t
       const auto rest = std::span(text.tokens).subspan(scores.size());
       const auto part =
           timeline->append_scored(rest.first(std::min(rest.size(), std::size_t(batch))));
-      scores.insert(scores.end(), part.begin(), part.end());
+      extend(scores, part);
       between(std::int64_t(part.size()));
     }
     if (!std::all_of(scores.begin() + 1, scores.end(), finite)) {

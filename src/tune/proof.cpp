@@ -150,7 +150,7 @@ std::string to_text(const Proof& proof) {
   table[0].push_back("answer loss");
   pairs[0].push_back("answer loss");
   std::vector<ProofRow> all = {proof.tuned};
-  all.insert(all.end(), proof.rows.begin(), proof.rows.end());
+  extend(all, proof.rows);
   for (const ProofRow& row : all) {
     table.push_back({row.method});
     for (const eval::Estimate& e : row.perplexity) table.back().push_back(plus_minus(e, 3));

@@ -207,7 +207,7 @@ class Search {
     std::vector<std::size_t> staying(alive.begin(), half);
     const auto save = [&](std::size_t i) {
       if (staying.size() >= most) return;
-      if (!contains(staying, i)) staying.push_back(i);
+      if (!has(staying, i)) staying.push_back(i);
     };
     if (rescue && half != alive.end()) {
       save(*std::min_element(alive.begin(), alive.end(), by(&Trial::log_perplexity)));

@@ -180,7 +180,7 @@ Generation Conversation::answer(const std::string& prompt, GenerateOptions optio
     return go_on;
   };
   Generation g = timeline_->generate(options);
-  tokens_.insert(tokens_.end(), g.tokens.begin(), g.tokens.end());
+  extend(tokens_, g.tokens);
   return g;
 }
 

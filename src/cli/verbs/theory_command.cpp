@@ -127,7 +127,7 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
     std::iota(left.begin(), left.end(), 0);
     if (t.text_at_end) left.push_back(t.header.size() - 1);
     std::vector<TextRow> rows = {t.header};
-    rows.insert(rows.end(), t.rows.begin(), t.rows.end());
+    extend(rows, t.rows);
     std::cout << t.caption << "\n" << aligned(rows, left) << "\n";
   }
 }

@@ -257,7 +257,7 @@ ResultTable table_from_json(const ordered_json& results) {
     if (table.find_method(row.method) == nullptr) {
       table.methods.push_back({row.method, text_at(entry, "plan"), value_at(entry, "scale")});
     }
-    if (!contains(table.tasks, row.task)) table.tasks.push_back(row.task);
+    if (!has(table.tasks, row.task)) table.tasks.push_back(row.task);
     if (table.metric.empty()) table.metric = row.metric;
     table.rows.push_back(std::move(row));
   }

@@ -191,9 +191,7 @@ ResultTable begin_table(const ordered_json& run) {
   table.task = run.at("task").get<std::string>();
   table.tasks = {table.task};
   table.window = whole<std::int64_t>(run.at("model").at("train_length"));
-  for (const ordered_json& entry : run.at("methods")) {
-    table.methods.push_back(read_method_row(entry));
-  }
+  table.methods = mapped(run.at("methods"), read_method_row);
   return table;
 }
 

@@ -349,7 +349,7 @@ std::vector<Token> TokenCounter::tokens(std::string_view text) {
     if (known == known_.end()) {
       known = known_.emplace(key, model_.tokenize(key, false, special_)).first;
     }
-    all.insert(all.end(), known->second.begin(), known->second.end());
+    extend(all, known->second);
   };
   std::size_t begin = 0;
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {

@@ -348,7 +348,7 @@ class Scores {
     const std::string& scorer = sets_[key.first].scorer;
     for (const Score& score : rules_.grade(scorer, record)) {
       const std::string& metric = rules_.metric.empty() ? score.metric : rules_.metric;
-      if (!contains(metrics_, metric)) metrics_.push_back(metric);
+      if (!has(metrics_, metric)) metrics_.push_back(metric);
       scores_[{method, metric}][key] = score.value;
     }
     if (record.contains(kAnswerLoss) && record[kAnswerLoss].is_number()) {

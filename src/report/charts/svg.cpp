@@ -133,7 +133,7 @@ class LineDrawing {
     if (chart.x.tokens && chart.dots && xs.size() < 1000) measured = {xs.begin(), xs.end()};
     for (const Mark& m : chart.marks) xs.push_back(m.x);
     nothing_ = ys.empty();
-    ys.insert(ys.end(), chart.y.include.begin(), chart.y.include.end());
+    extend(ys, chart.y.include);
     x_ = range_of(xs, chart.x.spacing);
     y_ = range_of(ys, chart.y.spacing);
     widen(y_);
@@ -148,7 +148,7 @@ class LineDrawing {
     int round = options.width < 500 ? 6 : 9;
     if (!measured.empty() && measured.size() <= 32) {
       at.insert(at.end(), {*measured.begin(), *measured.rbegin()});
-      at.insert(at.end(), measured.begin(), measured.end());
+      extend(at, measured);
       round = 0;
     }
     x_ticks_ = with_room(x_, chart.x, at, round, 0, [&](double v) { return x(v); });
@@ -413,7 +413,7 @@ class LineDrawing {
       }
     }
     set_apart(edge);
-    labels_.insert(labels_.end(), edge.begin(), edge.end());
+    extend(labels_, edge);
     out += "<g class=\"ends\" aria-hidden=\"true\">\n";
     for (const auto& [index, from, box] : labels_) {
       const int colour = chart_.series[index].colour;

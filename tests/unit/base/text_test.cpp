@@ -39,8 +39,11 @@ TEST(Words, ListsAreMappedAndSearched) {
   EXPECT_EQ(mapped(list, [](const Named& n) { return 2 * n.size; }), (std::vector<int>{2, 4, 4}));
   EXPECT_EQ(find_by(list, &Named::size, 2), &list[1]);
   EXPECT_EQ(find_by(list, [](const Named& n) { return n.size > 2; }), nullptr);
-  EXPECT_TRUE(contains(std::vector<int>{3, 4}, 4));
-  EXPECT_FALSE(contains(std::vector<int>{3, 4}, 5));
+  EXPECT_TRUE(has(std::vector<int>{3, 4}, 4));
+  EXPECT_FALSE(has(std::vector<int>{3, 4}, 5));
+  std::vector<int> longer = {1};
+  extend(longer, std::vector<int>{3, 4});
+  EXPECT_EQ(longer, (std::vector<int>{1, 3, 4}));
 }
 
 TEST(Words, ReplacesEveryOccurrenceOnce) {

@@ -93,7 +93,7 @@ using MakeSuite = std::function<eval::SampleSuite(
 // the task was given; names may be empty.
 void run_suite(const SampleFlags& flags, EvalJob& job, const std::vector<std::string>& reads,
                const eval::FrameOptions& framed, const MakeSuite& make) {
-  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
+  extend(job.places.reads, reads);
   job.engine.timelines = 1;
   job.dry_run |= flags.show_prompt;
   const OpenModel model = open_model(job);

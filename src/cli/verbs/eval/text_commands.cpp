@@ -172,7 +172,7 @@ void run_needle_command(const NeedleFlags& flags) {
             "leave out one of them");
   EvalJob job = prepare_eval(flags.eval, equal_steps);
   job.engine.timelines = together ? 1 : 3;  // trunk, branch, question
-  job.places.reads.insert(job.places.reads.end(), flags.haystack.begin(), flags.haystack.end());
+  extend(job.places.reads, flags.haystack);
   const OpenModel model = open_model(job);
   const eval::Target target = model.target();
 

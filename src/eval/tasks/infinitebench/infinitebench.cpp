@@ -60,7 +60,7 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
   if (list.empty()) return std::nullopt;
   if (has_options(task)) {
     const std::string gold = as_text(list[0]);
-    if (list.size() == 2 && contains(json({"A", "B", "C", "D"}), list[1])) return list;
+    if (list.size() == 2 && has(json({"A", "B", "C", "D"}), list[1])) return list;
     const auto at = std::find(options.begin(), options.end(), gold);
     if (list.size() != 1 || at == options.end()) {
       damaged_data(name + ": the answer is not one of the options");

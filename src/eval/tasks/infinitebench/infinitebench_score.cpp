@@ -70,7 +70,7 @@ bool code_debug(const std::vector<std::string>& label, const std::string& said) 
 bool book_choice(const std::vector<std::string>& label, const std::string& said) {
   Text text(stripped(to_characters(said)));
   if (text.empty()) return false;
-  const auto among = [&](const Text& what) { return contains(label, to_utf8(what)); };
+  const auto among = [&](const Text& what) { return has(label, to_utf8(what)); };
   const Text letters = U"ABCD";
   if (letters.find(text[0]) != letters.npos) return among(text.substr(0, 1));
   if (among(text)) return true;
@@ -260,12 +260,12 @@ std::vector<Score> grade(const std::string& scorer, const ordered_json& record) 
     return scores(at != runs.end() && at == runs.begin(), at != runs.end());
   }
   if (task == "kv_retrieval") {
-    return scores(contains(retrieval_words(text), to_characters(gold)), contains_lower(text, gold));
+    return scores(has(retrieval_words(text), to_characters(gold)), contains_lower(text, gold));
   }
   if (task == "longdialogue_qa_eng") {
     std::vector<Text> words = retrieval_words(text);
     for (Text& word : words) word = upper(word);
-    return scores(contains(words, to_characters(gold)), contains_one(golds, text, normal_words));
+    return scores(has(words, to_characters(gold)), contains_one(golds, text, normal_words));
   }
   if (task == "math_find") {
     return scores(math_find(answer, text, false), math_find(answer, text, true));

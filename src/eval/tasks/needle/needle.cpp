@@ -244,15 +244,12 @@ class NeedleUnits : public UnitWork {
   std::vector<Token> whole_prompt(const NeedleTree& plan, const NeedleBranch& branch,
                                   const NeedleCell& cell, std::span<const Token> text) const {
     std::vector<Token> prompt = plan.head;
-    const auto add = [&](std::span<const Token> tokens) {
-      prompt.insert(prompt.end(), tokens.begin(), tokens.end());
-    };
     if (!options_.together) {
-      add(part(text, 0, branch.position));
-      add(branch.needle.needle);
-      add(part(text, branch.position, cell.haystack));
+      extend(prompt, part(text, 0, branch.position));
+      extend(prompt, branch.needle.needle);
+      extend(prompt, part(text, branch.position, cell.haystack));
     }
-    add(branch.needle.question);
+    extend(prompt, branch.needle.question);
     return prompt;
   }
 

@@ -88,9 +88,6 @@ NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, s
   const std::int64_t room =
       room_beside(needles, n, options.lengths[length], count(text.head), options.form);
   std::int64_t at = 0;
-  const auto add = [&](std::span<const Token> tokens) {
-    text.head.insert(text.head.end(), tokens.begin(), tokens.end());
-  };
   for (std::size_t d = 0; d < n; ++d) {
     const auto asked = std::int64_t(double(room) * options.depths[d] / 100);
     const auto snapped =
@@ -98,13 +95,13 @@ NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, s
             ? room
             : snap_back(model, haystack, asked, std::min(reach(asked), room / std::int64_t(2 * n)));
     const std::int64_t position = std::max(at, snapped.value_or(asked));
-    add(haystack.subspan(std::size_t(at), std::size_t(position - at)));
-    add(needles[d].needle);
+    extend(text.head, haystack.subspan(std::size_t(at), std::size_t(position - at)));
+    extend(text.head, needles[d].needle);
     at = position;
     text.branches.push_back(
         {position, snapped.has_value(), std::move(needles[d]), {{length, d, room}}});
   }
-  add(haystack.subspan(std::size_t(at), std::size_t(room - at)));
+  extend(text.head, haystack.subspan(std::size_t(at), std::size_t(room - at)));
   text.tokens = count(text.head);
   for (const NeedleBranch& branch : text.branches) {
     text.tokens += count(branch.needle.question);
@@ -288,11 +285,11 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     if (haystacks.size() == max_count) break;
     if (!next.tokens.empty()) {
       next.id += " + ";
-      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
+      extend(next.tokens, between);
     }
     const std::vector<Token> more = tokenizer.tokenize(document.text, false, false);
     next.id += document.id;
-    next.tokens.insert(next.tokens.end(), more.begin(), more.end());
+    extend(next.tokens, more);
     longest = std::max(longest, std::int64_t(next.tokens.size()));
     if (std::int64_t(next.tokens.size()) < tokens) continue;
     next.tokens.resize(std::size_t(tokens));
@@ -303,8 +300,8 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     const std::vector<Token> once = next.tokens;
     int times = 1;
     for (; std::int64_t(next.tokens.size()) < tokens; ++times) {
-      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
-      next.tokens.insert(next.tokens.end(), once.begin(), once.end());
+      extend(next.tokens, between);
+      extend(next.tokens, once);
     }
     next.tokens.resize(std::size_t(tokens));
     next.id += cat(" x ", times);

@@ -136,7 +136,7 @@ class PerplexityUnits : public UnitWork {
                                batch, wanted, [&](std::size_t, std::span<const float> logits) {
                                  observer(seen++, logits);
                                });
-      scores.insert(scores.end(), part.begin(), part.end());
+      extend(scores, part);
       if (count) progress.advance(std::int64_t(batch.size()), std::int64_t(batch.size()));
       const auto scored = part.begin() + (begin == 0 ? 1 : 0);
       // A failure of the engine is not a property of the document: nothing is recorded.
@@ -326,7 +326,7 @@ class Losses {
     if (!unit.contains("lengths")) return;
     for (const ordered_json& entry : unit.at("lengths")) {
       const auto length = whole<std::int64_t>(entry.at("length"));
-      if (!contains(table_.lengths, length)) foreign_line({{"length", length}});
+      if (!has(table_.lengths, length)) foreign_line({{"length", length}});
       for (const Metric& m : kMetrics) {
         const double loss = -entry.at(m.sum).get<double>() / entry.at(m.count).get<double>();
         if (std::isfinite(loss)) values_[{method, length, m.name}][id] = loss;

@@ -107,7 +107,7 @@ std::vector<std::string> distinct_letters(Random& random, std::size_t count, std
   std::vector<std::string> names;
   while (names.size() < count) {
     std::string name = random_letters(random, letters, 'A');
-    if (!contains(names, name)) names.push_back(name);
+    if (!has(names, name)) names.push_back(name);
   }
   return names;
 }
@@ -335,7 +335,7 @@ std::vector<std::size_t> choose_documents(const QaCorpus& corpus, const QaQuesti
         chosen.push_back(question.more[i]);
       }
     } else {
-      chosen.insert(chosen.end(), question.more.begin(), question.more.end());
+      extend(chosen, question.more);
       std::set<std::size_t> there(chosen.begin(), chosen.end());
       while (chosen.size() < count) {
         const std::size_t d = random.below(corpus.documents);
@@ -374,7 +374,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
     std::vector<std::string> needles;
     while (keys.size() < key_count) {
       const std::string key = draw(task.key, random);
-      if (contains(keys, key)) continue;
+      if (has(keys, key)) continue;
       keys.push_back(key);
       values.emplace_back();
       while (values.back().size() < std::size_t(task.values)) {
@@ -404,7 +404,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
         continue;
       }
       std::string key = draw(task.key, random);
-      while (contains(keys, key)) key = draw(task.key, random);
+      while (has(keys, key)) key = draw(task.key, random);
       lines.push_back(line(key, draw(task.value, random)));
     }
     const std::string context = with_inserted(lines, needles, places, essay ? ' ' : '\n');
@@ -413,7 +413,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
     Draft draft;
     for (const std::size_t i : asked) {
       queries.push_back(keys[i]);
-      draft.expected.insert(draft.expected.end(), values[i].begin(), values[i].end());
+      extend(draft.expected, values[i]);
     }
     const std::string query = listed(queries);
     draft.body = fill(prompt.text, {{"type", task.value}, {"context", context}, {"query", query}});
