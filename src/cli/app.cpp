@@ -84,8 +84,10 @@ std::string conversion_text(const CLI::App& verb, const std::string& what) {
 // "--to: takes gguf or hf, not 'onnx'" and "--system: 1 required TEXT missing" as sentences.
 std::string value_text(const std::string& what) {
   const std::size_t colon = what.find(": ");
-  if (!what.starts_with('-') || colon == std::string::npos) return what;
-  const std::string flag = what.substr(0, colon), rest = what.substr(colon + 2);
+  if (colon == std::string::npos || (colon > 0 && what[0] != '-')) return what;
+  // The parser does not name flags that the help does not list.
+  const std::string flag = colon > 0 ? what.substr(0, colon) : "this flag";
+  const std::string rest = what.substr(colon + 2);
   if (rest.find(" required ") < 20 && rest.ends_with(" missing")) return flag + " needs a value";
   return rest.starts_with("takes ") ? cat(flag, " ", rest) : what;
 }
