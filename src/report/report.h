@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/json.h"
 #include "eval/results/result_table.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <type_traits>
 
+#include "base/text.h"
 #include "engine/remote/remote.h"
 #include "engine/run/open.h"
 #include "engine/run/speed.h"

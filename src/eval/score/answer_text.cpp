@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/utf8.h"
+#include "base/words.h"
 #include "eval/text/word_list.h"
 
 namespace mrrope::eval {

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "base/words.h"
 #include "eval/score/answer_text.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
 
