@@ -46,7 +46,6 @@ Verb<Flags> add_verb(CLI::App& above, const char* name, Run run) {
 template <typename T>
 CLI::Validator in_range(T low, T high) {
   CLI::Validator check = CLI::Range(low, high);
-  if constexpr (std::is_floating_point_v<T>) check.description("");  // not part of the help
   return check.operation([=](std::string& text) {
     const std::optional<double> value = parse_double(text);
     const bool good = value && *value >= double(low) && *value <= double(high);
