@@ -220,9 +220,9 @@ std::vector<std::string> with_preset(const CLI::App& app, std::vector<std::strin
   return out;
 }
 
-std::string preset_table(const ordered_json& run, const eval::ResultTable& results) {
+std::string preset_table(const nlohmann::ordered_json& run, const eval::ResultTable& results) {
   if (in_use == nullptr) return {};
-  const ordered_json* table = report::paper_table(in_use->name.substr(kPaper.size()));
+  const nlohmann::ordered_json* table = report::paper_table(in_use->name.substr(kPaper.size()));
   if (table == nullptr || !table->contains("rows")) return {};
   const report::RunRecord record = report::record_of(run, results);
   const report::DataTable compared = report::compared_with_table(*table, {&record});
@@ -241,7 +241,7 @@ const Preset* chosen_preset() { return in_use; }
 
 void note_precision(const Model& model, const engine::LocalOptions& options) {
   if (chosen_preset() == nullptr || !chosen_preset()->float32) return;
-  const ordered_json types = engine::precision_of(model, options);
+  const nlohmann::ordered_json types = engine::precision_of(model, options);
   for (const auto& [what, type] : types.items()) {
     if (type == "f32") continue;
     note(cat("the paper measured in float32; this run uses ", types["weights"].get<std::string>(),
