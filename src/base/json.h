@@ -87,6 +87,12 @@ std::string json_text(const Json& value, int indent = -1) {
 // null for NaN and infinities, which JSON does not have.
 nlohmann::ordered_json json_or_null(double value);
 
+// Members of an object that may be missing or of another type: then empty, NaN, and 0, which is
+// also given for what cannot be a count.
+std::string text_at(const nlohmann::ordered_json& object, const char* key);
+double value_at(const nlohmann::ordered_json& object, const char* key);
+std::int64_t count_at(const nlohmann::ordered_json& object, const char* key);
+
 // JSON must be UTF-8; what a model writes need not be. Other bytes become U+FFFD.
 std::string valid_utf8(const std::string& text);
 

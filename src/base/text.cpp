@@ -53,7 +53,7 @@ std::string aligned(const std::vector<TextRow>& rows, const std::vector<std::siz
     for (std::size_t i = 0; i < row.size(); ++i) {
       if (i > 0) line += "  ";
       const std::string blanks(width[i] - row[i].size(), ' ');
-      const bool to_left = contains(left, i);
+      const bool to_left = has(left, i);
       line += to_left ? row[i] + blanks : blanks + row[i];
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -57,8 +57,13 @@ auto mapped(const List& list, Make make) {
 }
 
 template <typename List, typename T>
-bool contains(const List& list, const T& value) {
+bool has(const List& list, const T& value) {
   return std::find(std::begin(list), std::end(list), value) != std::end(list);
+}
+
+template <typename T, typename List>
+void extend(std::vector<T>& list, const List& more) {
+  list.insert(list.end(), std::begin(more), std::end(more));
 }
 
 // The first element whose member is this value, or of which `is` is true; null: there is none.

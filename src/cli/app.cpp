@@ -3,23 +3,17 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <iostream>
-#include <map>
-#include <system_error>
 
 #include "base/files/output_file.h"
 #include "base/interrupt.h"
 #include "base/text.h"
+#include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "cli/run.h"
-#include "engine/llama/local.h"
 #include "mrrope/version.h"
 
 #ifdef __APPLE__
@@ -39,18 +33,15 @@ std::string as_typed;
 
 bool is_list(const CLI::Option& o) { return o.nonpositional() && o.get_items_expected_max() > 1; }
 
-// One value per flag, so that a list before the model does not swallow it: the parser's default is
-// to take every word up to the next flag.
-void take_lists_one_by_one(CLI::App& app) {
+// Of a verb and those below it.
+void complete_verb(CLI::App& app) {
+  app.footer(footer_of(app));
   for (CLI::Option* o : app.get_options()) {
+    // One value per flag, so that a list before the model does not swallow it: the parser's default
+    // is to take every word up to the next flag.
     if (is_list(*o)) o->allow_extra_args(false);
   }
-  for (CLI::App* verb : app.get_subcommands({})) take_lists_one_by_one(*verb);
-}
-
-void set_footers(CLI::App& app) {
-  if (const std::string footer = footer_of(app); !footer.empty()) app.footer(footer);
-  for (CLI::App* verb : app.get_subcommands({})) set_footers(*verb);
+  for (CLI::App* verb : app.get_subcommands({})) complete_verb(*verb);
 }
 
 std::vector<std::string> flag_names(const CLI::App& app) {
@@ -90,32 +81,15 @@ std::string conversion_text(const CLI::App& verb, const std::string& what) {
   return cat(name, " takes a whole number, not ", text);
 }
 
-// "--temp: Value hot not in range 0.000000 to 100.000000", "--to: onnx not in {gguf,hf}" and
-// "--system: 1 required TEXT missing" as sentences.
-std::string range_text(const std::string& what) {
+// "--to: takes gguf or hf, not 'onnx'" and "--system: 1 required TEXT missing" as sentences.
+std::string value_text(const std::string& what) {
   const std::size_t colon = what.find(": ");
-  const std::size_t range = what.rfind(" not in range ");
-  const std::size_t list = what.rfind(" not in {");
-  if (!what.starts_with('-') || colon == std::string::npos) return what;
-  if (what.find(" required ", colon) < colon + 20 && what.ends_with(" missing")) {
-    return what.substr(0, colon) + " needs a value";
-  }
-  const std::string takes = what.substr(0, colon) + " takes ";
-  if (list != std::string::npos) {
-    std::string choices = joined(split_list(what.substr(list + 9, what.size() - list - 10)), ", ");
-    if (const std::size_t last = choices.rfind(", "); last != std::string::npos) {
-      choices.replace(last, 2, " or ");
-    }
-    return cat(takes, choices, ", not '", what.substr(colon + 2, list - colon - 2), "'");
-  }
-  const std::size_t value = what.find("Value ", colon);
-  const std::size_t to = what.find(" to ", range);
-  if (range == std::string::npos || value != colon + 2 || to == std::string::npos) return what;
-  const auto plain = [&](std::size_t from, std::size_t end) {
-    return significant(parse_double(what.substr(from, end - from)).value_or(0), 12);
-  };
-  return cat(takes, "a number from ", plain(range + 14, to), " to ", plain(to + 4, what.size()),
-             ", not '", what.substr(value + 6, range - value - 6), "'");
+  if (colon == std::string::npos || (colon > 0 && what[0] != '-')) return what;
+  // The parser does not name flags that the help does not list.
+  const std::string flag = colon > 0 ? what.substr(0, colon) : "this flag";
+  const std::string rest = what.substr(colon + 2);
+  if (rest.find(" required ") < 20 && rest.ends_with(" missing")) return flag + " needs a value";
+  return rest.starts_with("takes ") ? cat(flag, " ", rest) : what;
 }
 
 // What was typed wrong, and what to type instead.
@@ -138,7 +112,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& e,
   if (const std::size_t end = what.find(": At Most 1 required"); end != std::string::npos) {
     return make(what.substr(0, end) + " is given more than once", "give it once; ");
   }
-  if (!unknown) return make(range_text(what), "");
+  if (!unknown) return make(value_text(what), "");
   // A model without a verb, as llama.cpp's programs take it.
   const std::string first = verb != &app || rest.empty() ? "" : rest.front();
   if (first.starts_with('-')
@@ -292,9 +266,8 @@ int run(int argc, char** argv) {
   }
   std::vector<std::string> made = {"man", "markdown", "bash", "zsh", "fish"};
   for (const std::string& verb : verb_names(app)) made.push_back("man-" + verb);
-  what->check(CLI::IsMember(made));
-  take_lists_one_by_one(app);
-  set_footers(app);
+  what->check(among(made));
+  complete_verb(app);
 
   try {
     if (const std::string list = preset_list(arguments); !list.empty()) {

@@ -65,6 +65,9 @@ std::string verb_words(const CLI::App& verb);
 // The verbs directly below this one; old names are not listed.
 std::vector<std::string> verb_names(const CLI::App& app);
 
+// The verb of this name directly below, old names included, or nullptr.
+const CLI::App* verb_below(const CLI::App& app, const std::string& name);
+
 // The verb that the words name: "eval ppl" of {"eval", "ppl", "model.gguf", "-h"}.
 const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words);
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The texts made from the option table: help, the man page, the reference in Markdown and the shell
 // completions.
-#include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/text.h"
 #include "cli/app.h"
@@ -50,46 +46,22 @@ std::vector<std::string> members(const CLI::Option& o) {
   return split_list(type.substr(open + 2, type.find('}') - open - 2));
 }
 
-std::string replaced(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size()) {
-    text.replace(at, what.size(), with);
-  }
-  return text;
-}
-
 // ---- help -------------------------------------------------------------------------------------
 
 constexpr std::size_t kColumns = 100;
 constexpr std::size_t kIndent = 30;
 
-using Names = std::set<std::string>;
-
-struct HelpFile {
-  std::vector<std::pair<std::string, Names>> groups;  // by title; long names of flags
-  Names daily;
-  std::map<std::string, std::string> verbs;                 // what each does
-  std::map<std::string, nlohmann::json> flags;              // by verb and name
-  std::map<std::string, std::vector<std::string>> footers;  // lines, by verb
-};
-
-const HelpFile& help_file() {
-  static const HelpFile file = [] {
-    const auto json = nlohmann::json::parse(embedded::help_json);
-    HelpFile read;
-    json.at("groups").get_to(read.groups);
-    json.at("daily").get_to(read.daily);
-    json.at("verbs").get_to(read.verbs);
-    json.at("flags").get_to(read.flags);
-    json.at("footers").get_to(read.footers);
-    return read;
-  }();
-  return file;
+// groups: titles with the long names of flags; daily: such names; verbs: what each does; flags: by
+// verb and name; footers: lines, by verb.
+const nlohmann::json& help_file(const char* part) {
+  static const auto file = nlohmann::json::parse(embedded::help_json);
+  return file.at(part);
 }
 
 // What is in no group belongs to the task of the verb.
 std::string group_of(const CLI::Option& o) {
-  for (const auto& [title, names] : help_file().groups) {
-    if (names.count(o.get_single_name())) return title;
+  for (const auto& group : help_file("groups")) {
+    if (has(group[1], o.get_single_name())) return group[0];
   }
   return "Task";
 }
@@ -98,11 +70,8 @@ std::string group_of(const CLI::Option& o) {
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t used) {
   std::string out;
   std::size_t column = used;
-  std::size_t start = 0;
-  while (start < text.size()) {
-    const std::size_t end = std::min(text.find(' ', start), text.size());
-    const std::string word = text.substr(start, end - start);
-    start = end + 1;
+  std::istringstream words(text);
+  for (std::string word; std::getline(words, word, ' ');) {
     if (column > indent && column + 1 + word.size() > kColumns) {
       out += "\n" + std::string(indent, ' ');
       column = indent;
@@ -205,18 +174,9 @@ Values values_of(const CLI::Option& o) {
 
 // troff gives '\', '-', and a '.' or ''' at the start of a line a special meaning.
 std::string troff(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\\') {
-      out += "\\e";
-    } else if (c == '-') {
-      out += "\\-";
-    } else {
-      if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) out += "\\&";
-      out += c;
-    }
-  }
-  return out;
+  std::string out = replaced(replaced("\n" + text, "\\", "\\e"), "-", "\\-");
+  for (const char* first : {".", "'"}) out = replaced(out, cat("\n", first), cat("\n\\&", first));
+  return out.substr(1);
 }
 
 std::string man_options(const CLI::App& app) {
@@ -299,7 +259,7 @@ std::string bash_cases(const CLI::App& app, const std::string& path) {
   std::string takes;
   for (const CLI::Option* o : flags(app)) {
     const std::vector<std::string> names = spellings(*o);
-    words.insert(words.end(), names.begin(), names.end());
+    extend(words, names);
     if (const Values values = values_of(*o); values.any()) {
       takes +=
           cat("        ", joined(names, "|"), ") takes='", values.text(&Offer::bash), "' ;;\n");
@@ -316,14 +276,13 @@ std::string bash_cases(const CLI::App& app, const std::string& path) {
 }
 
 std::string bash_paths(const CLI::App& app, const std::string& path) {
-  std::string out;
+  std::vector<std::string> out;
   for (const CLI::App* verb : verbs(app)) {
     const std::string name = cat(path, path.empty() ? "" : " ", verb->get_name());
-    out += cat(out.empty() ? "" : "|", "'", name, "'");
-    const std::string below = bash_paths(*verb, name);
-    if (!below.empty()) out += "|" + below;
+    out.push_back(cat("'", name, "'"));
+    if (!verbs(*verb).empty()) out.push_back(bash_paths(*verb, name));
   }
-  return out;
+  return joined(out, "|");
 }
 
 // The shell splits words at ':' and '=', so elastic:pro and --ctx=8k arrive in three parts.
@@ -418,21 +377,27 @@ std::string verb_words(const CLI::App& verb) {
 }
 
 std::vector<std::string> verb_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* verb : verbs(app)) names.push_back(verb->get_name());
-  return names;
+  return mapped(verbs(app), [](const CLI::App* verb) { return verb->get_name(); });
 }
 
 CLI::App& add_named(CLI::App& above, const char* name) {
   CLI::App* verb = above.add_subcommand(name);
-  return *verb->description(help_file().verbs.at(verb_words(*verb)));
+  return *verb->description(help_file("verbs").at(verb_words(*verb)));
+}
+
+CLI::Validator among(const std::vector<std::string>& words) {
+  return CLI::Validator(CLI::IsMember(words)).operation([words](std::string& text) {
+    if (has(words, text)) return std::string();
+    std::string choices = joined({words.begin(), words.end() - 1}, ", ");
+    return cat("takes ", choices, " or ", words.back(), ", not '", text, "'");
+  });
 }
 
 CLI::Option* with_words(const CLI::App& verb, CLI::Option* option) {
-  const auto& rows = help_file().flags;
+  const auto& rows = help_file("flags");
   const std::string name = "--" + option->get_single_name();
   const CLI::App* owner = &verb;  // the verb with a row for it, or those above it
-  while (owner->get_parent() != nullptr && !rows.count(cat(verb_words(*owner), " ", name))) {
+  while (owner->get_parent() != nullptr && !rows.contains(cat(verb_words(*owner), " ", name))) {
     owner = owner->get_parent();
   }
   const std::string words = verb_words(*owner);
@@ -445,16 +410,13 @@ CLI::Option* with_words(const CLI::App& verb, CLI::Option* option) {
     type.ends_with(",...") ? option->delimiter(',') : option->take_all();
   }
   if (row.value("default", false)) option->capture_default_str();
-  if (row.contains("least")) option->check(CLI::Range(row["least"].get<int>(), kMostCounted));
-  if (row.contains("among")) {
-    option->check(CLI::IsMember(row["among"].get<std::vector<std::string>>()));
-  }
+  if (row.contains("least")) option->check(in_range(row["least"].get<int>(), kMostCounted));
+  if (row.contains("among")) option->check(among(row["among"]));
   return option;
 }
 
 std::string footer_of(const CLI::App& app) {
-  const auto lines = help_file().footers.find(verb_words(app));
-  return lines == help_file().footers.end() ? "" : joined(lines->second, "\n");
+  return joined(help_file("footers").value(verb_words(app), std::vector<std::string>()), "\n");
 }
 
 std::string help_text(const CLI::App& app, Detail detail) {
@@ -464,11 +426,12 @@ std::string help_text(const CLI::App& app, Detail detail) {
   for (const CLI::App* verb : below) out += row(verb->get_name(), verb->get_description());
   bool hidden = false;
   std::string daily;
-  for (const auto& [title, names] : help_file().groups) {
+  for (const auto& group : help_file("groups")) {
+    const std::string title = group[0];
     std::string rows;
     for (const CLI::Option* o : app.get_options()) {
       if (o->get_group().empty() || group_of(*o) != title) continue;
-      if (detail == Detail::daily && !help_file().daily.count(o->get_single_name())) {
+      if (detail == Detail::daily && !has(help_file("daily"), o->get_single_name())) {
         hidden = true;
         continue;
       }
@@ -509,11 +472,15 @@ std::string help_on(const CLI::App& app, const std::vector<std::string>& words) 
   return help_text(verb, Detail::all);
 }
 
+const CLI::App* verb_below(const CLI::App& app, const std::string& name) {
+  const auto all = app.get_subcommands([&](const CLI::App* v) { return v->get_name() == name; });
+  return all.empty() ? nullptr : all.front();
+}
+
 const CLI::App& verb_of(const CLI::App& app, const std::vector<std::string>& words) {
   for (const std::string& word : words) {
     if (word == "-h") break;
-    for (const CLI::App* verb : app.get_subcommands({})) {
-      if (verb->get_name() != word) continue;
+    if (const CLI::App* verb = verb_below(app, word)) {
       return verb_of(*verb, {std::find(words.begin(), words.end(), word) + 1, words.end()});
     }
   }

@@ -9,18 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdio>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
-#include <optional>
-
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
-#include "engine/llama/local.h"
-#include "export/export.h"
 
 namespace mrrope::proof {
 
@@ -45,9 +36,8 @@ bool has_same_graph(exporting::GgufEncoding encoding) {
 }
 
 void must(bool same, const std::string& what) {
-  if (same) return;
-  throw Error(ErrorKind::goal_not_met, cat("the exported file does not match the plan: ", what),
-              "this is a bug in mrrope or in its table of architectures: please report it");
+  throw_if(!same, ErrorKind::goal_not_met, cat("the exported file does not match the plan: ", what),
+           "this is a bug in mrrope or in its table of architectures: please report it");
 }
 
 // Spread over the vocabulary, after the model's BOS: without it some models magnify rounding even
@@ -253,9 +243,8 @@ Output run_python(const std::string& folder) {
 }
 
 std::string last_line(std::string text) {
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  const std::size_t start = text.rfind('\n');
-  return printable(start == std::string::npos ? text : text.substr(start + 1));
+  text.erase(text.find_last_not_of('\n') + 1);
+  return printable(text.substr(text.rfind('\n') + 1));  // npos + 1 is 0
 }
 
 }  // namespace
@@ -321,8 +310,7 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
       proof.without_plan = apart(expected, rows(none, text, wanted));
     }
   }
-  std::vector<std::filesystem::path> files;
-  for (const GgufFileOut& file : exported.files) files.push_back(file.path);
+  const auto files = mapped(exported.files, &GgufFileOut::path);
   proof.largest = apart(expected, stock_logits(files, text, wanted, options, on_tokens));
   const double limit = std::max(kSame, kTimesNoise * proof.noise);
   must(proof.largest <= limit, cat("logits of stock libllama differ from those under the plan by ",
@@ -346,9 +334,8 @@ HuggingFaceProof prove_huggingface(const std::filesystem::path& folder, const Pl
   const std::vector<double> theta = read.at("theta").get<std::vector<double>>();
   const std::vector<double>& wanted = plan.theta();
   const auto agree = [&](bool same, const std::string& what) {
-    if (same) return;
-    throw Error(
-        ErrorKind::goal_not_met,
+    throw_if(
+        !same, ErrorKind::goal_not_met,
         cat("transformers reads something other than the plan from the exported folder: ", what),
         "this is a bug in mrrope: please report it");
   };

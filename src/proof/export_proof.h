@@ -3,13 +3,8 @@
 // wrote it, before it gets its final name.
 #pragma once
 
-#include <filesystem>
-#include <functional>
-#include <string>
-
 #include "engine/llama/local.h"
 #include "export/export.h"
-#include "mrrope/model.h"
 
 namespace mrrope::proof {
 

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <set>
-#include <utility>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "report/report.h"
 
 namespace mrrope::report {
 
 eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
-  if (const eval::Task* task = eval::find_task(group.front().task)) {
-    for (const eval::MetricInfo& info : task->metrics) {
-      if (info.name == metric) return info;
-    }
-  }
-  return {metric, metric, metric};
+  const eval::Task* task = eval::find_task(group.front().task);
+  const auto* known =
+      task != nullptr ? find_by(task->metrics, &eval::MetricInfo::name, metric) : nullptr;
+  return known != nullptr ? *known : eval::MetricInfo{metric, metric, metric};
 }
 
 namespace {
@@ -58,8 +50,7 @@ template <typename Key>
 std::vector<Key> distinct(const std::vector<NamedRow>& rows, Key (*of)(const NamedRow&)) {
   std::vector<Key> out;
   for (const NamedRow& row : rows) {
-    const Key key = of(row);
-    if (std::find(out.begin(), out.end(), key) == out.end()) out.push_back(key);
+    if (!has(out, of(row))) out.push_back(of(row));
   }
   return out;
 }
@@ -81,22 +72,6 @@ ChartPoint point_of(double x, const eval::Estimate& e) {
   ChartPoint p{x, e.n > 0 || std::isfinite(e.value) ? e.value : kNothing};
   if (std::isfinite(e.error)) p.low = e.value - e.error, p.high = e.value + e.error;
   return p;
-}
-
-// Mean over tasks where each has a value, with the errors of independent tasks.
-eval::Estimate mean_over_tasks(const std::vector<const eval::ResultRow*>& rows, std::size_t tasks) {
-  if (tasks == 1) return rows.front()->estimate;
-  if (rows.size() != tasks) return {};
-  double sum = 0;
-  double variance = 0;
-  std::size_t n = 0;
-  for (const eval::ResultRow* r : rows) {
-    sum += r->estimate.value;
-    variance += r->estimate.error * r->estimate.error;
-    n += r->estimate.n;
-  }
-  const double count = double(rows.size());
-  return {sum / count, std::sqrt(variance) / count, n};
 }
 
 bool within(const LineChart& chart, double low, double high) {
@@ -139,9 +114,8 @@ std::vector<Study> studies_of(const eval::ResultTable& table, std::int64_t lengt
     const eval::ResultRow* row = table.find(method.method, length, table.metric);
     const std::string name = method.method.substr(0, method.method.find('('));
     if (row == nullptr || name == method.method || !method.method.ends_with(')')) continue;
-    auto at = std::find_if(studies.begin(), studies.end(),
-                           [&](const Study& s) { return s.name == name; });
-    if (at == studies.end()) at = studies.insert(at, {name, {}, {}});
+    Study* at = find_by(studies, &Study::name, name);
+    if (at == nullptr) at = &studies.emplace_back(Study{name, {}, {}});
     try {
       at->points.emplace_back(parse_method(method.method), row);
     } catch (const Error&) {
@@ -186,8 +160,7 @@ HeatMap parameter_map(const Study& study) {
   const auto value = [&](const MethodSpec& s, int which) {
     return *value_of(s.parameters, *study.varied[std::size_t(which)]);
   };
-  std::set<double> rows;
-  std::set<double> columns;
+  std::set<double> rows, columns;
   for (const auto& [spec, row] : study.points) {
     rows.insert(value(spec, 0));
     columns.insert(value(spec, 1));
@@ -196,8 +169,8 @@ HeatMap parameter_map(const Study& study) {
   map.x_label = study.varied[1]->name;
   map.y_label = study.varied[0]->name;
   map.shades = Shades::amount;
-  for (const double v : rows) map.rows.push_back(number(v));
-  for (const double v : columns) map.columns.push_back(number(v));
+  map.rows = mapped(rows, number);
+  map.columns = mapped(columns, number);
   map.low = std::numeric_limits<double>::infinity();
   map.high = -map.low;
   for (const auto& [spec, row] : study.points) {
@@ -216,9 +189,9 @@ HeatMap parameter_map(const Study& study) {
 class FigureMaker {
  public:
   explicit FigureMaker(const std::vector<RunRecord>& records) : groups_(grouped(records)) {
-    std::set<std::string> models;
-    for (const RunGroup& g : groups_) models.insert(g.front().model_digest);
-    several_models_ = models.size() > 1;
+    for (const RunGroup& g : groups_) {
+      several_models_ |= g.front().model_digest != groups_.front().front().model_digest;
+    }
     // The same order of colours wherever charts come from.
     for (const RunGroup& g : groups_) {
       for (const NamedRow& r : named_rows(g)) colours_.colour_of(r.name);
@@ -235,28 +208,18 @@ class FigureMaker {
     for (const RunGroup& group : groups_) searches(group);
     plans();
     std::stable_sort(out_.begin(), out_.end(), [&](const Figure& a, const Figure& b) {
-      return rank(a.section) < rank(b.section);
+      return section_rank(a.section) < section_rank(b.section);
     });
     return std::move(out_);
   }
 
  private:
-  static int rank(const std::string& section) {
-    if (section == kSearchSection) return -1;
-    if (section == "Plans") return std::numeric_limits<int>::max();
-    for (std::size_t i = 0; i < eval::tasks().size(); ++i) {
-      if (eval::tasks()[i].section == section) return int(i);
-    }
-    return int(eval::tasks().size());
-  }
-
   // run: of its group, the one that a figure is of; nullptr: all of them.
   std::string titled(const std::string& title, const RunGroup& group,
                      const RunRecord* run = nullptr) const {
     const RunRecord& first = group.front();
-    const auto same = std::count_if(groups_.begin(), groups_.end(), [&](const RunGroup& g) {
-      return g.front().task == first.task;
-    });
+    const auto same = std::ranges::count_if(
+        groups_, [&](const RunGroup& g) { return g.front().task == first.task; });
     const std::string before = several_models_ ? first.model + ": "
                                : same > 1      ? first.name + ": "
                                                : "";
@@ -265,12 +228,10 @@ class FigureMaker {
   }
 
   std::string file_for(const std::string& wish) {
-    std::string name;
-    for (const char c : wish) {
-      const bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
-      name += plain ? c : (c >= 'A' && c <= 'Z') ? char(c - 'A' + 'a') : '-';
-    }
-    if (name.size() > 60) name.resize(60);
+    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyz0123456789";
+    std::string name = lower_case(wish.substr(0, 60));
+    std::replace_if(
+        name.begin(), name.end(), [&](char c) { return !has(kPlain, c); }, '-');
     const int number = ++files_[name];
     return number == 1 ? name : cat(name, "-", number);
   }
@@ -301,12 +262,15 @@ class FigureMaker {
       if (group.front().window > 0) chart.marks = {window_mark(group.front().window)};
       for (const std::string& name : distinct(rows, name_of)) {
         Series s = colours_.series(name);
-        std::map<std::int64_t, std::vector<const eval::ResultRow*>> at;
+        std::map<std::int64_t, std::vector<eval::Estimate>> at;
         for (const NamedRow& r : rows) {
-          if (r.name == name) at[r.row->length].push_back(r.row);
+          if (r.name == name) at[r.row->length].push_back(r.row->estimate);
         }
         for (const auto& [length, list] : at) {
-          s.points.push_back(point_of(double(length), mean_over_tasks(list, tasks.size())));
+          const bool complete = list.size() == tasks.size();
+          s.points.push_back(point_of(double(length), tasks.size() == 1 ? list.front()
+                                                      : complete        ? eval::mean_of_means(list)
+                                                                        : eval::Estimate()));
         }
         chart.series.push_back(std::move(s));
       }
@@ -334,11 +298,9 @@ class FigureMaker {
         const std::string title = titled(
             cat("Perplexity at ", length_text(length), " by ", names_of(varied)), group, &run);
         if (varied.size() == 2) {
-          std::vector<HeatMap> maps;
-          for (const Study& study : studies) maps.push_back(parameter_map(study));
           out_.push_back({section, file_for(file), title,
                           "Lower is better; darker is higher. The best cell is marked.",
-                          std::move(maps)});
+                          mapped(studies, parameter_map)});
           continue;
         }
         LineChart chart{.title = title,
@@ -376,17 +338,13 @@ class FigureMaker {
       for (const eval::MethodRow& method : r.methods) {
         if (method.method == reference) continue;
         Series s = colours_.series(method.method);
-        for (const eval::Comparison& c : r.comparisons) {
-          const bool forth = c.a == method.method && c.b == reference;
-          const bool back = c.b == method.method && c.a == reference;
+        for (const std::int64_t length : r.lengths) {
+          const auto difference = r.difference(length, method.method, reference);
           // Past its window the untouched model would take up the whole chart.
-          if ((!forth && !back) || (method.untouched && c.length > r.window)) continue;
-          eval::PairedDifference d = c.difference;
-          if (back) d.mean_difference.value = -d.mean_difference.value;
-          s.points.push_back(point_of(double(c.length), d.percent()));
+          if (!difference || (method.untouched && length > r.window)) continue;
+          s.points.push_back(point_of(double(length), difference->percent()));
         }
-        const bool zero = std::all_of(s.points.begin(), s.points.end(),
-                                      [](const ChartPoint& p) { return !(std::abs(p.y) > 0); });
+        const bool zero = !find_by(s.points, [](const ChartPoint& p) { return std::abs(p.y) > 0; });
         if (zero) same.push_back(method.method + (method.untouched ? " inside its window" : ""));
         if (!zero) chart.series.push_back(std::move(s));
       }
@@ -427,8 +385,7 @@ class FigureMaker {
                         const std::string& name, bool several) {
     std::set<std::int64_t> lengths;
     std::set<double> depths;
-    double low = 0;
-    double high = 0;
+    double low = 0, high = 0;
     for (const NamedRow& r : rows) {
       lengths.insert(r.row->length);
       if (std::isfinite(*r.row->depth)) depths.insert(*r.row->depth);
@@ -443,8 +400,8 @@ class FigureMaker {
     map.percent = high <= 1 && low >= 0;
     map.low = low;
     map.high = map.percent ? 1 : high <= 100 && low >= 0 ? 100 : high;
-    for (const std::int64_t n : lengths) map.columns.push_back(length_text(n));
-    for (const double d : depths) map.rows.push_back(significant(d, 3) + " %");
+    map.columns = mapped(lengths, length_text);
+    map.rows = mapped(depths, [](double d) { return significant(d, 3) + " %"; });
     for (const NamedRow& r : rows) {
       if (r.name != name || r.row->task != task || !std::isfinite(*r.row->depth)) continue;
       const std::size_t row = place_in(depths, *r.row->depth);
@@ -474,11 +431,10 @@ class FigureMaker {
     std::vector<std::vector<const RunRecord*>> models;
     for (const RunGroup& g : groups_) {
       for (const RunRecord* run : g.runs) {
-        auto at = std::find_if(models.begin(), models.end(), [&](const auto& runs) {
+        auto* at = find_by(models, [&](const auto& runs) {
           return runs.front()->model_digest == run->model_digest;
         });
-        if (at == models.end()) at = models.emplace(at);
-        at->push_back(run);
+        (at != nullptr ? *at : models.emplace_back()).push_back(run);
       }
     }
     for (const std::vector<const RunRecord*>& runs : models) {
@@ -504,10 +460,7 @@ class FigureMaker {
         }
       }
       if (chart.series.empty()) continue;
-      if (middle) {
-        chart.marks = {{double(middle->low), cat("low ", middle->low)},
-                       {double(middle->high), cat("high ", middle->high)}};
-      }
+      if (middle) chart.marks = boundary_marks(*middle);
       add("Plans", "plans",
           cat("Pairs left of low turn as trained; pairs right of high are slowed in full; methods ",
               "differ in between. An elastic plan is shown at its last rung.", scales),
@@ -528,6 +481,14 @@ class FigureMaker {
 std::string section_of(const std::string& task_name) {
   const eval::Task* task = eval::find_task(task_name);
   return task != nullptr ? task->section : task_name.substr(0, task_name.find('/'));
+}
+
+int section_rank(const std::string& section) {
+  if (section == kSearchSection) return -1;
+  if (section == "Plans") return std::numeric_limits<int>::max();
+  const std::vector<eval::Task>& all = eval::tasks();
+  const eval::Task* task = find_by(all, &eval::Task::section, section);
+  return int(task != nullptr ? task - all.data() : std::ptrdiff_t(all.size()));
 }
 
 std::vector<Figure> figures_of(const std::vector<RunRecord>& records) {
@@ -558,12 +519,12 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
           std::size_t n = 0;
           bool any = false;
           for (const std::int64_t length : lengths) {
-            const auto at = std::find_if(rows.begin(), rows.end(), [&](const NamedRow& r) {
+            const NamedRow* at = find_by(rows, [&](const NamedRow& r) {
               return r.name == name && r.row->task == task && r.row->length == length;
             });
-            any |= at != rows.end();
-            line.push_back(at == rows.end() ? "" : estimate_text(at->row->estimate));
-            if (at != rows.end()) n = std::max(n, at->row->estimate.n);
+            any |= at != nullptr;
+            line.push_back(at == nullptr ? "" : estimate_text(at->row->estimate));
+            if (at != nullptr) n = std::max(n, at->row->estimate.n);
           }
           line.push_back(cat(n));
           if (any) table.rows.push_back(std::move(line));

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "report/report.h"
 
 namespace mrrope::report {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -58,11 +52,9 @@ std::string to_markdown(const DataTable& table, const std::string& caption) {
 
 // "perplexity" of "Perplexity against length".
 std::string first_word(const std::string& section) {
-  std::string word;
-  for (const char c : section.substr(0, section.find(' '))) {
-    const char small = c >= 'A' && c <= 'Z' ? char(c - 'A' + 'a') : c;
-    word += small >= 'a' && small <= 'z' ? small : '-';
-  }
+  std::string word = lower_case(section.substr(0, section.find(' ')));
+  std::replace_if(
+      word.begin(), word.end(), [](char c) { return c < 'a' || c > 'z'; }, '-');
   return word;
 }
 
@@ -92,7 +84,7 @@ DataTable source_table(const std::vector<RunRecord>& records) {
   }
   for (const auto& [common, sum] : sums) {
     std::vector<std::string> row = {joined(sum.names, ", ")};
-    row.insert(row.end(), common.begin(), common.end());
+    extend(row, common);
     row.push_back(cat(sum.tokens));
     row.push_back(std::isfinite(sum.seconds) ? fixed(sum.seconds / 3600, 2) : "-");
     table.rows.push_back(std::move(row));
@@ -105,10 +97,8 @@ DataTable source_table(const std::vector<RunRecord>& records) {
 MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::string& prefix,
                              const std::string& command) {
   MarkdownPage page;
-  std::vector<RunRecord> good;
-  for (const RunRecord& r : records) {
-    if (r.problem.empty()) good.push_back(r);
-  }
+  std::vector<RunRecord> good = records;
+  std::erase_if(good, [](const RunRecord& r) { return !r.problem.empty(); });
   const RunRecord& first = good.front();  // read_records() throws where there is none
   std::string& out = page.text;
   std::set<std::string> days;
@@ -132,14 +122,9 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
     out += "\n";
   }
   std::vector<TaskTable> tables = tables_of(good);
-  const auto rank = [](const TaskTable& t) {
-    const auto& all = eval::tasks();
-    return std::find_if(all.begin(), all.end(),
-                        [&](const eval::Task& task) { return task.section == t.section; }) -
-           all.begin();
-  };
-  std::stable_sort(tables.begin(), tables.end(),
-                   [&](const TaskTable& a, const TaskTable& b) { return rank(a) < rank(b); });
+  std::stable_sort(tables.begin(), tables.end(), [](const TaskTable& a, const TaskTable& b) {
+    return section_rank(a.section) < section_rank(b.section);
+  });
   std::string section;
   for (const TaskTable& t : tables) {
     if (!t.main) continue;

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <functional>
-#include <limits>
-#include <map>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "formats/plan_file.h"
 #include "report/report.h"
 
 namespace mrrope::report {
 
-using nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
 namespace {
@@ -50,11 +44,10 @@ void read_facts(RunRecord& record, ordered_json run) {
   record.run = std::move(run);
   record.task = text_at(record.run, "task");
   record.model_digest = text_at(record.run, "model_digest");
-  if (const auto model = record.run.find("model");
-      model != record.run.end() && model->is_object()) {
-    record.model = text_at(*model, "name");
-    record.architecture = text_at(*model, "architecture");
-    record.window = count_at(*model, "train_length");
+  if (const ordered_json model = record.run.value("model", ordered_json()); model.is_object()) {
+    record.model = text_at(model, "name");
+    record.architecture = text_at(model, "architecture");
+    record.window = count_at(model, "train_length");
   }
   if (record.model.empty()) record.model = "model without a name";
   record.methods = methods_of(record.run);
@@ -129,10 +122,9 @@ struct ShardGroup {
 bool take_shard(std::vector<ShardGroup>& groups, const fs::path& folder) {
   if (!eval::is_shard(folder)) return false;
   const ordered_json whole = eval::whole_run(eval::read_run(folder).run);
-  auto group = std::find_if(groups.begin(), groups.end(), [&](const ShardGroup& g) {
-    return eval::run_difference(g.whole, whole).empty();
-  });
-  if (group == groups.end()) group = groups.insert(groups.end(), {whole, {}});
+  auto* group = find_by(
+      groups, [&](const ShardGroup& g) { return eval::run_difference(g.whole, whole).empty(); });
+  if (group == nullptr) group = &groups.emplace_back(ShardGroup{whole, {}});
   group->folders.push_back(folder);
   return true;
 }
@@ -143,33 +135,15 @@ RunRecord read_shards(const ShardGroup& group) {
     if (others > 0) record.name += cat(" and ", others, " more shards");
     eval::JoinedRun joined = eval::join_shards(group.folders);
     read_into(record, std::move(joined.recorded), joined.missing.empty());
-    record.table.notes.insert(record.table.notes.end(), joined.missing.begin(),
-                              joined.missing.end());
+    for (const std::string& missing : joined.missing) record.table.notes.push_back(missing);
   });
 }
 
 }  // namespace
 
-std::string text_at(const ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
-double value_at(const ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_number() ? it->get<double>()
-                                               : std::numeric_limits<double>::quiet_NaN();
-}
-
-std::int64_t count_at(const ordered_json& object, const char* key) {
-  const double value = value_at(object, key);
-  return value > 0 && value < 9e15 ? std::int64_t(value) : 0;
-}
-
 RunRecord read_record(const fs::path& folder) {
   return read_safely(folder, [&](RunRecord& record) {
-    std::error_code error;
-    read_into(record, eval::read_run(folder), fs::exists(folder / "results.json", error));
+    read_into(record, eval::read_run(folder), path_exists(folder / "results.json"));
   });
 }
 
@@ -187,9 +161,9 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
     const fs::path folder = name;
     std::error_code error;
     std::vector<fs::path> below;
-    if (!fs::exists(folder / "run.json", error) && fs::is_directory(folder, error)) {
+    if (!path_exists(folder / "run.json") && folder_exists(folder)) {
       for (const auto& entry : fs::directory_iterator(folder, error)) {
-        if (fs::exists(entry.path() / "run.json", error)) below.push_back(entry.path());
+        if (path_exists(entry.path() / "run.json")) below.push_back(entry.path());
       }
     }
     std::sort(below.begin(), below.end());
@@ -199,9 +173,8 @@ std::vector<RunRecord> read_records(const std::vector<std::string>& folders) {
     }
   }
   for (const ShardGroup& group : shards) records.push_back(read_shards(group));
-  const bool any = std::any_of(records.begin(), records.end(),
-                               [](const RunRecord& r) { return r.problem.empty(); });
-  throw_if(!any, records.empty() ? ErrorKind::failed : records.front().problem_kind,
+  throw_if(find_by(records, &RunRecord::problem, "") == nullptr,
+           records.empty() ? ErrorKind::failed : records.front().problem_kind,
            records.empty() ? std::string("no folder given") : records.front().problem,
            "give the --out folders of evaluations, e.g. mrrope report run1 run2");
   std::map<std::string, int> names;

@@ -1,20 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/report.h"
 
-#include <algorithm>
-#include <cmath>
-#include <set>
-#include <utility>
-
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
-#include "eval/results/result_table.h"
 #include "eval/score/answer_text.h"
 
 namespace mrrope::report {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -37,12 +28,7 @@ constexpr std::size_t kAnswerText = 400;  // characters of one
 constexpr std::size_t kTextsNamed = 40;   // documents in the provenance
 
 // "+-" becomes the sign.
-std::string with_sign(std::string html) {
-  for (std::size_t at = 0; (at = html.find("+-", at)) != std::string::npos;) {
-    html.replace(at, 2, "&#177;");
-  }
-  return html;
-}
+std::string with_sign(const std::string& html) { return replaced(html, "+-", "&#177;"); }
 
 std::string pretty(const std::string& text) { return with_sign(escaped(text)); }
 
@@ -131,9 +117,7 @@ DataTable method_table(const std::vector<RunRecord>& records) {
            v.divergence.n > 0 ? significant(v.divergence.value, 3) : "", v.reason});
     }
   }
-  const bool reasons = std::any_of(table.rows.begin(), table.rows.end(),
-                                   [](const auto& row) { return !row.back().empty(); });
-  if (!reasons) {
+  if (!find_by(table.rows, [](const auto& row) { return !row.back().empty(); })) {
     table.text_at_end = false;
     table.header.pop_back();
     for (auto& row : table.rows) row.pop_back();
@@ -242,9 +226,8 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
       put("seed", text_of("seed"));
       put("settings", text_of("settings"), true);
       put("texts", listed(r.run, "documents") + listed(r.run, "haystacks"));
-      std::vector<std::string> plans;
-      for (const RecordedMethod& m : r.methods) plans.push_back(cat(m.method, " ", m.plan));
-      put("plan digests", joined(plans, ", "), true);
+      const auto plan = [](const RecordedMethod& m) { return cat(m.method, " ", m.plan); };
+      put("plan digests", joined(mapped(r.methods, plan), ", "), true);
       put(r.finished ? "finished" : "last unit",
           text_at(r.run.value("measured", ordered_json::object()), "finished"));
     }
@@ -258,10 +241,10 @@ std::string provenance_part(const std::vector<RunRecord>& records) {
 std::string legend_part(const std::vector<RunRecord>& records) {
   std::string out;
   for (const ordered_json& term : ordered_json::parse(embedded::terms_json)) {
-    const bool used = std::any_of(records.begin(), records.end(), [&](const RunRecord& r) {
+    const auto uses = [&](const RunRecord& r) {
       return r.problem.empty() && is_of(r, term.at("of"));
-    });
-    if (used) out += entry_html(term.at("term"), term.at("meaning"));
+    };
+    if (find_by(records, uses)) out += entry_html(term.at("term"), term.at("meaning"));
   }
   return cat("<details class=\"terms\"><summary>What the terms mean</summary>\n<dl>\n", out,
              "</dl></details>\n");
@@ -271,7 +254,7 @@ std::string lead_of(const std::vector<RunRecord>& records) {
   std::vector<std::string> models;
   for (const RunRecord& r : records) {
     if (!r.problem.empty()) continue;
-    if (std::find(models.begin(), models.end(), r.model) == models.end()) models.push_back(r.model);
+    if (!has(models, r.model)) models.push_back(r.model);
   }
   return cat("report", models.empty() ? "" : " on ", escaped(joined(models, ", ")), ", from ",
              records.size(), records.size() == 1 ? " run" : " runs");
@@ -283,8 +266,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
   std::vector<Figure> figures = figures_of(records);
   const std::vector<VerdictText> verdicts = verdicts_of(records);
   // Without perplexity the first picture carries the headline.
-  const bool pictured = std::any_of(figures.begin(), figures.end(),
-                                    [](const Figure& f) { return f.verdict.has_value(); });
+  const bool pictured = find_by(figures, [](const Figure& f) { return f.verdict.has_value(); });
   if (!pictured && verdicts.size() == 1 && !figures.empty()) figures.front().verdict = 0;
   std::string body = verdict_part(verdicts, figures) + state_part(records);
   const DataTable methods = method_table(records);
@@ -294,9 +276,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
   const std::vector<TaskTable> tables = tables_of(records);
   std::vector<std::string> sections;
   const auto remember = [&](const std::string& section) {
-    if (std::find(sections.begin(), sections.end(), section) == sections.end()) {
-      sections.push_back(section);
-    }
+    if (!has(sections, section)) sections.push_back(section);
   };
   for (const Figure& f : figures) {
     if (f.section != "Plans") remember(f.section);
@@ -304,8 +284,7 @@ std::string report_page(const std::vector<RunRecord>& records) {
   for (const TaskTable& t : tables) remember(t.section);
   remember("Plans");
   for (const std::string& section : sections) {
-    std::string lines;
-    std::string maps;
+    std::string lines, maps;
     const auto here = [&](const Figure& f) { return f.section == section && !f.verdict; };
     // Lines go two by two; of an odd number the first takes the whole width.
     bool alone = false;
@@ -362,8 +341,7 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
                         {"words", v.sentences},
                         {"next", next}});
   }
-  ordered_json runs = ordered_json::array();
-  ordered_json rows = ordered_json::array();
+  ordered_json runs = ordered_json::array(), rows = ordered_json::array();
   for (const RunRecord& r : records) {
     runs.push_back(
         {{"run", r.name},
@@ -373,8 +351,7 @@ ordered_json report_json(const std::vector<RunRecord>& records) {
          {"state", r.problem.empty() ? r.finished ? "finished" : "unfinished" : "unreadable"},
          {"units", r.units},
          {"problem", r.problem}});
-    const ordered_json own = eval::to_json(r.table).at("results");
-    for (const ordered_json& row : own) {
+    for (const ordered_json& row : ordered_json(eval::to_json(r.table).at("results"))) {
       rows.push_back({{"run", r.name}});
       rows.back().update(row);
     }

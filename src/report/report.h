@@ -3,20 +3,17 @@
 // are made of.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "base/json.h"
 #include "eval/results/result_table.h"
 #include "mrrope/error.h"
 #include "mrrope/plan.h"
 #include "report/page/html_page.h"
 
 namespace mrrope::report {
+
+using nlohmann::ordered_json;
 
 // ---- Recorded runs, as a report needs them: read from run.json and the journal alone. Their files
 // may be damaged or hostile.
@@ -35,21 +32,21 @@ struct RunRecord {
   std::string task;
   std::string model, architecture, model_digest;
   std::int64_t window = 0;
-  nlohmann::ordered_json run;
+  ordered_json run;
   std::vector<RecordedMethod> methods;
 
   std::size_t units = 0;
   bool finished = false;
 
   eval::ResultTable table;
-  nlohmann::ordered_json search;  // results.json of mrrope tune; null: none
+  ordered_json search;  // results.json of mrrope tune; null: none
 };
 
 // Reads a folder. Never throws because of its content: `problem` says what is wrong with it.
 RunRecord read_record(const std::filesystem::path& folder);
 
 // The record of a run that has just finished, from run.json and its results.
-RunRecord record_of(nlohmann::ordered_json run, eval::ResultTable table);
+RunRecord record_of(ordered_json run, eval::ResultTable table);
 
 // All given folders; one without run.json means the runs directly below it. Shards of one run
 // become one record. Names are made unique. Throws the Error of the first
@@ -63,18 +60,9 @@ struct RunGroup {
 };
 std::vector<RunGroup> grouped(const std::vector<RunRecord>& records);
 
-// Empty if the field is missing or not a text.
-std::string text_at(const nlohmann::ordered_json& object, const char* key);
-
-// NaN if the field is missing or not a number.
-double value_at(const nlohmann::ordered_json& object, const char* key);
-
-// 0 if the field is missing or cannot be a count.
-std::int64_t count_at(const nlohmann::ordered_json& object, const char* key);
-
 // results.json of mrrope tune with everything that a report reads of it. Throws Error (corrupt),
 // naming the key.
-nlohmann::ordered_json checked_search(nlohmann::ordered_json results);
+ordered_json checked_search(ordered_json results);
 
 // ---- What is made of them.
 
@@ -91,7 +79,7 @@ MarkdownPage report_markdown(const std::vector<RunRecord>& records, const std::s
                              const std::string& command);
 
 // What the page says, for scripts: verdicts, runs with their state, and every result row.
-nlohmann::ordered_json report_json(const std::vector<RunRecord>& records);
+ordered_json report_json(const std::vector<RunRecord>& records);
 
 // The verdicts and the state of unfinished runs, for a terminal.
 std::string report_text(const std::vector<RunRecord>& records);
@@ -125,6 +113,8 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric);
 
 // The heading of a task's part of the page.
 std::string section_of(const std::string& task_name);
+// Its place on the page: a search comes first, plans last.
+int section_rank(const std::string& section);
 
 // The charts, in the order of the page. Unknown tasks get the same charts as known ones.
 std::vector<Figure> figures_of(const std::vector<RunRecord>& records);
@@ -151,7 +141,7 @@ inline constexpr const char* kSearchSection = "Search for a better plan";
 std::vector<Figure> search_figures(const RunRecord& record);
 
 // What was found, what it cost, and what the proof says of it.
-std::vector<std::string> search_text(const nlohmann::ordered_json& search);
+std::vector<std::string> search_text(const ordered_json& search);
 
 // Every published plan compared with the found one, on held-out text. Empty without a proof.
 DataTable proof_table(const RunRecord& record);
@@ -160,14 +150,14 @@ DataTable proof_table(const RunRecord& record);
 // Nothing is judged: every difference of setting that a run records is named, and so is what it
 // does not record.
 
-const nlohmann::ordered_json& paper();
+const ordered_json& paper();
 
 // One of its tables; nullptr if there is none with this id.
-const nlohmann::ordered_json* paper_table(const std::string& id);
+const ordered_json* paper_table(const std::string& id);
 
 // One table of the paper with what the runs measured under it. The last column says in what a run
 // differs: model, window, base, scale, parameters, data, precision, length, tasks, samples.
-DataTable compared_with_table(const nlohmann::ordered_json& table,
+DataTable compared_with_table(const ordered_json& table,
                               const std::vector<const RunRecord*>& records);
 
 // All tables of the models of these runs. Empty if the paper has none of these models.

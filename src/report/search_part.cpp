@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 
 #include "base/text.h"
 #include "report/report.h"
 
 namespace mrrope::report {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -103,7 +99,7 @@ LineChart front_chart(const ordered_json& search) {
     front.points.push_back(place_of(search.at("trials").at(i.get<std::size_t>())));
   }
   chart.series = {scattered(std::move(tried)), by_x(std::move(front))};
-  chart.series.insert(chart.series.end(), published.begin(), published.end());
+  extend(chart.series, published);
   chart.series.push_back(scattered({"chosen", kChosen, false, {place_of(chosen_plan(search))}}));
   return chart;
 }
@@ -211,12 +207,10 @@ std::vector<std::string> search_text(const ordered_json& search) {
   const std::string where =
       cat(rows.size() == 2 ? text_at(rows.back(), "method") : "every published plan", " on ",
           count_at(proof, "documents"), " texts that the search never saw");
-  if (is_true(proof, "better")) {
-    out.push_back(cat("Better than ", where, "."));
-  } else {
-    out.push_back(cat("Not better than ", where, "; ", text_at(proof, "recommended"),
-                      " is the best that is known."));
-  }
+  out.push_back(is_true(proof, "better")
+                    ? cat("Better than ", where, ".")
+                    : cat("Not better than ", where, "; ", text_at(proof, "recommended"),
+                          " is the best that is known."));
   for (const ordered_json& row : rows) {
     const std::string against = text_at(row, "against");
     if (!against.empty()) out.push_back(cat(text_at(row, "method"), " ", against, "."));

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <set>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "core/methods.h"
 #include "eval/tasks/needle/needle.h"
-#include "mrrope/error.h"
 #include "report/report.h"
 
 namespace mrrope::report {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -159,14 +152,10 @@ void add_next_steps(VerdictText& text, const Best& best, const eval::Verdict& ve
   const std::string method = method_argument(*best.run, text.method);
   const std::string ctx = length_text(text.good_to);
   const bool grows = is_elastic(text.method) || is_auto(bare_name(text.method));
-  if (method.empty() || grows) {
-    text.next.push_back(
-        {"Use it", cat("mrrope serve ", model, " ", method.empty() ? "--plan PLAN.json" : method,
-                       " --ctx ", ctx)});
-  } else {
-    text.next.push_back({"Use it", cat("mrrope export ", model, " ", method, " --ctx ", ctx,
-                                       " -o extended-", ctx, ".gguf")});
-  }
+  const bool file = !method.empty() && !grows;
+  text.next.push_back({"Use it", cat(file ? "mrrope export " : "mrrope serve ", model, " ",
+                                     method.empty() ? "--plan PLAN.json" : method, " --ctx ", ctx,
+                                     file ? cat(" -o extended-", ctx, ".gguf") : "")});
   if (!method.empty() && verdict.to_the_end) {
     const std::string longer = length_text(2 * text.good_to);
     text.next.push_back({"Measure further", cat("mrrope eval ppl ", model, " ", method, " --ctx ",
@@ -204,24 +193,16 @@ std::string score_text(double value, const eval::MetricInfo& info) {
 // By how much b is above a, paired over what both have; empty where nothing is.
 std::string paired_text(const eval::ResultTable& table, std::int64_t length, const std::string& a,
                         const std::string& b, const eval::MetricInfo& info) {
-  for (const eval::Comparison& c : table.comparisons) {
-    const bool forth = c.a == b && c.b == a;
-    if (c.length != length || c.metric != table.metric || (!forth && (c.a != a || c.b != b))) {
-      continue;
-    }
-    eval::PairedDifference d = c.difference;
-    if (!forth) d.mean_difference.value = -d.mean_difference.value;
-    if (d.mean_difference.n == 0) return {};
-    if (table.logarithmic) return cat(" (", signed_percent(d.percent()), ", paired)");
-    const auto points = [&](double value) {
-      return info.higher_is_better ? fixed(100 * value, 1) : significant(value, 2);
-    };
-    const eval::Estimate& e = d.mean_difference;
-    return cat(" (", e.value < 0 ? "" : "+", points(e.value),
-               std::isfinite(e.error) ? cat(" +- ", points(e.error)) : "",
-               info.higher_is_better ? " points, paired)" : ", paired)");
-  }
-  return {};
+  const auto difference = table.difference(length, b, a);
+  if (!difference || difference->mean_difference.n == 0) return {};
+  if (table.logarithmic) return cat(" (", signed_percent(difference->percent()), ", paired)");
+  const auto points = [&](double value) {
+    return info.higher_is_better ? fixed(100 * value, 1) : significant(value, 2);
+  };
+  const eval::Estimate& e = difference->mean_difference;
+  return cat(" (", e.value < 0 ? "" : "+", points(e.value),
+             std::isfinite(e.error) ? cat(" +- ", points(e.error)) : "",
+             info.higher_is_better ? " points, paired)" : ", paired)");
 }
 
 // "At 128k tokens auto has the lowest perplexity, 3.118; best static plan: uni, 3.257 (+4.5 +- 0.3
@@ -342,9 +323,8 @@ VerdictText text_without_best(VerdictText text, const RunGroup& group,
   }
   const std::string model = model_argument(first);
   if (!judged) {
-    const auto open = std::find_if(r.verdicts.begin(), r.verdicts.end(),
-                                   [](const eval::Verdict& v) { return !v.judged; });
-    const std::string reason = open != r.verdicts.end() ? open->reason : "nothing was measured";
+    const eval::Verdict* open = find_by(r.verdicts, &eval::Verdict::judged, false);
+    const std::string reason = open != nullptr ? open->reason : "nothing was measured";
     const std::vector<Ranking> ranked = rankings(group);
     if (ranked.empty() || ranked.front().length <= r.window) {
       text.headline = so_far.empty() ? "No verdict." : so_far + "no verdict.";
@@ -382,9 +362,7 @@ VerdictText text_without_best(VerdictText text, const RunGroup& group,
 }
 
 std::string so_far_of(const RunGroup& group) {
-  const bool open = std::any_of(group.runs.begin(), group.runs.end(),
-                                [](const RunRecord* run) { return !run->finished; });
-  return open ? "So far: " : "";
+  return find_by(group.runs, &RunRecord::finished, false) != nullptr ? "So far: " : "";
 }
 
 VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& records) {
@@ -411,7 +389,7 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
     }
   }
   text.sentences.push_back(there + ".");
-  for (std::string& sentence : comparisons_of(best)) text.sentences.push_back(std::move(sentence));
+  for (const std::string& s : comparisons_of(best)) text.sentences.push_back(s);
   if (verdict.cost.mean_difference.n > 0) {
     text.sentences.push_back(cat(
         "At ", length_text(b.reference_length()), ", inside the window, it costs ",

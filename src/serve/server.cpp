@@ -141,7 +141,7 @@ struct ApiServer::State {
       std::string verb = from.method;
       if (verb == "HEAD") verb = "GET";
       std::string route = cat(verb, " ", slot ? "/slots/{id}" : from.path);
-      if (!contains(routes, route)) route = "- (no route)";
+      if (!has(routes, route)) route = "- (no route)";
       const std::chrono::duration<double, std::milli> took = Clock::now() - from.start_time_;
       service.settings.on_request(
           log_line(use, route, took.count(), status, service.settings.json_log));

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <set>
-#include <span>
 
 #include "base/random.h"
 #include "base/text.h"
@@ -12,8 +9,6 @@
 #include "theory/theory_figure.h"
 
 namespace mrrope::theory {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -76,7 +71,7 @@ void add_pairs(Curve& curve, const std::vector<double>& scores, bool past_window
   curve.mean.push_back(e.value);
   curve.error.push_back(e.error);
   curve.spread.push_back(e.error * std::sqrt(double(scores.size())));
-  if (past_window) curve.beyond.insert(curve.beyond.end(), scores.begin(), scores.end());
+  if (past_window) extend(curve.beyond, scores);
 }
 
 void add_pool(Curve& curve, const std::vector<double>& scores) {
@@ -190,18 +185,13 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
     Curve& curve = scores.curves.emplace_back();
     for (std::size_t d = 0; d < distances.size(); ++d) {
       const Angles angles = angles_of(c.plan, d);
-      const auto scores_of = [&](std::span<const PairProduct> products) {
-        std::vector<double> list;
-        for (const PairProduct& p : products) list.push_back(heat * score_at(p, angles));
-        return list;
-      };
-      add_pairs(curve, scores_of(own(d)), distances[d] > g.train_length);
-      add_pool(curve, scores_of(drawn));
+      const auto score = [&](const PairProduct& p) { return heat * score_at(p, angles); };
+      add_pairs(curve, mapped(own(d), score), distances[d] > g.train_length);
+      add_pool(curve, mapped(drawn, score));
     }
   }
-  for (const CapturedLayer& l : capture.layers) {
-    scores.layers += cat(scores.layers.empty() ? "" : ", ", l.layer);
-  }
+  scores.layers =
+      joined(mapped(capture.layers, [](const CapturedLayer& l) { return cat(l.layer); }), ", ");
 
   TheoryFigure result = picture_of(g, plans, scores, request);
   result.words = cat(
@@ -263,7 +253,7 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
     for (int i = scores.low; i < scores.high; ++i) sum += p.re[std::size_t(i)];
     return sum / std::sqrt(double(pair.query.size()));
   };
-  for (const RotatedPair& pair : inside) scores.inside.push_back(score_of(pair));
+  scores.inside = mapped(inside, score_of);
   const auto per_distance = std::size_t(request.pairs);
   for (std::size_t d = 0; d < scores.distances.size(); d += kPooled) {
     const std::size_t last = std::min(d + kPooled, scores.distances.size()) - 1;
@@ -274,12 +264,9 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
     Curve& curve = scores.curves.emplace_back();
     std::vector<double> pool;
     for (std::size_t d = 0; d < scores.distances.size(); ++d) {
-      std::vector<double> here;
-      for (std::size_t i = 0; i < per_distance; ++i) {
-        here.push_back(score_of(pairs.at(d * per_distance + i)));
-      }
+      const auto here = mapped(std::span(pairs).subspan(d * per_distance, per_distance), score_of);
       add_pairs(curve, here, scores.distances[d] > g.train_length);
-      pool.insert(pool.end(), here.begin(), here.end());
+      extend(pool, here);
       if ((d + 1) % kPooled == 0 || d + 1 == scores.distances.size()) {
         add_pool(curve, pool);
         pool.clear();
@@ -288,7 +275,7 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
   }
   std::set<int> layers;
   for (const PairPlace& p : drawn.places) layers.insert(p.layer);
-  for (const int l : layers) scores.layers += cat(scores.layers.empty() ? "" : ", ", l);
+  scores.layers = joined(mapped(layers, cat<int>), ", ");
 
   TheoryFigure result = picture_of(g, plans, scores, request);
   result.words = cat(

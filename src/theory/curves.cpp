@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "theory/curves.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numbers>
 
 #include "base/text.h"

@@ -6,12 +6,6 @@
 // 1.2e-16 * m * theta; at m = 10^6 a cosine is right to 2e-10 and a sum of 64 to 1e-8.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <vector>
-
-#include "mrrope/geometry.h"
 #include "mrrope/plan.h"
 
 namespace mrrope::theory {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 
 #include "base/text.h"
 #include "theory/curves.h"
@@ -8,17 +6,13 @@
 
 namespace mrrope::theory {
 
-using nlohmann::ordered_json;
-
 namespace {
 
 std::string ranges_text(const std::vector<PositionRange>& ranges) {
-  std::string text;
-  for (const PositionRange& r : ranges) {
-    text += cat(text.empty() ? "" : ", ", r.first);
-    if (r.last > r.first) text += cat("..", r.last);
-  }
-  return text.empty() ? "-" : text;
+  const auto text = [](const PositionRange& r) {
+    return cat(r.first, r.last > r.first ? cat("..", r.last) : "");
+  };
+  return ranges.empty() ? "-" : joined(mapped(ranges, text), ", ");
 }
 
 ordered_json ranges_json(const std::vector<PositionRange>& ranges) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
 #include <cstring>
 
 #include "base/text.h"
@@ -76,7 +75,7 @@ TheoryFigure rounding_figure(const Geometry& g) {
   report::Palette palette;
   report::Series product = palette.series("float product");
   report::Series ours = palette.series("mrrope, f32");
-  nlohmann::ordered_json& list = result.json["positions"] = nlohmann::ordered_json::array();
+  ordered_json& list = result.json["positions"] = ordered_json::array();
   for (int octave = 4; octave <= kOctaves; ++octave) {
     const std::int64_t position = (std::int64_t(1) << octave) - 1;
     const double theirs = worst_error(theta, position, product_row);

@@ -1,21 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "theory/theory_figure.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-#include <map>
 #include <numbers>
 
 #include "base/text.h"
-#include "mrrope/ladder.h"
-#include "report/page/html_page.h"
 #include "report/report.h"
 #include "theory/curves.h"
 
 namespace mrrope::theory {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -80,7 +72,7 @@ std::string geometry_text(const Geometry& g) {
   return cat("rotary_dim ", g.rotary_dim, ", base ", g.base, ", window ", g.train_length);
 }
 
-nlohmann::ordered_json geometry_fields(const Geometry& g) {
+ordered_json geometry_fields(const Geometry& g) {
   return {{"rotary_dim", g.rotary_dim}, {"base", g.base}, {"train_length", g.train_length}};
 }
 
@@ -128,9 +120,8 @@ TheoryFigure claims_figure() {
     result.data.rows.push_back(std::move(row));
   }
   result.words = cat(claims.size(), " claims:");
-  for (const auto& [verdict, n] : counts) {
-    result.words += cat(result.words.back() == ':' ? " " : ", ", verdict, " ", n);
-  }
+  const auto counted = [](const auto& c) { return cat(c.first, " ", c.second); };
+  result.words += " " + joined(mapped(counts, counted), ", ");
   result.words +=
       ". Verdicts on results go by the numbers that the paper prints; open means that only a run "
       "can tell.";
@@ -237,9 +228,7 @@ TheoryFigure factors_figure(const Geometry& g, const std::vector<PlanGroup>& gro
            {"boundaries", {{"low", plan.boundaries().low}, {"high", plan.boundaries().high}}},
            {"factor", plan.factor()},
            {"lambda", lambdas}});
-      factor.marks = {{double(plan.boundaries().low), cat("low ", plan.boundaries().low)},
-                      {double(plan.boundaries().high), cat("high ", plan.boundaries().high)}};
-      lambda.marks = factor.marks;
+      lambda.marks = factor.marks = report::boundary_marks(plan.boundaries());
       factor.y.ticks.push_back(plan.extension().scale);
     }
     add_chart(result, "factors", std::move(factor),
@@ -442,8 +431,8 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
   result.json["length"] = length;
   set_table(result, std::move(table));
   std::sort(roots.begin(), roots.end());
-  std::string order;
-  for (const auto& [m, name] : roots) order += cat(order.empty() ? "" : ", ", name, " ", m);
+  const auto shown = [](const auto& root) { return cat(root.second, " ", root.first); };
+  const std::string order = joined(mapped(roots, shown), ", ");
   add_chart(
       result, "bound", std::move(whole),
       cat("Where a line falls below 0, a random token can be ahead of a similar one. The dots "
@@ -456,8 +445,7 @@ TheoryFigure bound_figure(const Geometry& g, const std::vector<NamedPlan>& plans
 
 TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
                           const std::vector<PlanGroup>& groups, std::int64_t length) {
-  std::vector<std::string> names;
-  for (const NamedPlan& c : groups.front().plans) names.push_back(c.name);
+  const std::vector<std::string> names = mapped(groups.front().plans, &NamedPlan::name);
   std::vector<std::vector<std::int64_t>> roots(names.size());  // [method][scale]
   for (const PlanGroup& group : groups) {
     for (std::size_t c = 0; c < names.size(); ++c) {
@@ -476,7 +464,7 @@ TheoryFigure roots_figure(const Geometry& g, const std::vector<double>& scales,
           "Ahead: its first negative m is larger. Flips: neighbouring scales between which the "
           "order of two methods changes.\n");
   report::DataTable table = new_table("First negative m", {"scale"}, 0);
-  table.header.insert(table.header.end(), names.begin(), names.end());
+  extend(table.header, names);
   for (std::size_t i = 0; i < scales.size(); ++i) {
     std::vector<std::string> row = {number(scales[i])};
     for (const auto& of : roots) row.push_back(of[i] == kNoRoot ? "none" : cat(of[i]));

@@ -3,16 +3,14 @@
 // and JSON. Nothing here reads flags, opens a model or prints.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "model/timeline_model.h"
-#include "mrrope/ladder.h"
 #include "report/page/html_page.h"
 
 namespace mrrope::theory {
+
+using nlohmann::ordered_json;
 
 struct TheoryFigure {
   std::string title;
@@ -22,7 +20,7 @@ struct TheoryFigure {
   std::vector<report::DataTable> page;      // tables of a page
   std::vector<report::DataTable> terminal;  // tables of a terminal, which has less room
   report::DataTable data;                   // what a CSV file gets
-  nlohmann::ordered_json json;
+  ordered_json json;
 };
 
 struct NamedPlan {
@@ -38,7 +36,7 @@ std::string page_of(const TheoryFigure& figure);
 double reach_of(const Geometry& geometry, const std::vector<NamedPlan>& plans);
 // The geometry behind a figure, for its text and its JSON.
 std::string geometry_text(const Geometry& geometry);
-nlohmann::ordered_json geometry_fields(const Geometry& geometry);
+ordered_json geometry_fields(const Geometry& geometry);
 // Lines without dots over positions or distances, with a mark at the window.
 report::LineChart curve_chart(const Geometry& geometry, std::string title, report::Axis x,
                               std::string y_label);

@@ -1,31 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <numeric>
 #include <set>
 
 #include "base/random.h"
 #include "base/text.h"
-#include "eval/tasks/needle/needle.h"
-#include "mrrope/error.h"
+#include "eval/text/word_list.h"
 #include "tune/search.h"
 
 namespace mrrope::tune {
 
-using nlohmann::ordered_json;
-
 namespace {
 
 constexpr std::int64_t kReach = 64;  // tokens: how far a needle moves back to the end of a sentence
-
-void extend(std::vector<Token>& to, std::span<const Token> more) {
-  to.insert(to.end(), more.begin(), more.end());
-}
-
-double average(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
-}
 
 std::vector<double> band_losses(const SearchText& text, const std::vector<double>& scores,
                                 const std::vector<std::int64_t>& ends) {
@@ -61,13 +47,6 @@ double ask(Timeline& timeline, const PlantedAnswer& asked, bool same_rung) {
          double(asked.answer);
 }
 
-void shuffle(std::vector<eval::Document>& documents, std::uint64_t seed) {
-  Random random(seed);
-  for (std::size_t i = documents.size(); i > 1; --i) {
-    std::swap(documents[i - 1], documents[random.below(i)]);
-  }
-}
-
 // Documents of at least `tokens` tokens, the whole ones first; those that are too short are joined
 // with each other, in order. What is left over at the end is dropped.
 std::vector<eval::Document> long_documents(const Tokenizer& model,
@@ -101,12 +80,7 @@ std::vector<eval::Document> long_documents(const Tokenizer& model,
 }  // namespace
 
 std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length) {
-  std::vector<std::int64_t> ends;
-  for (std::int64_t n = std::max<std::int64_t>(2, window / 2); n < length; n *= 2) {
-    ends.push_back(n);
-  }
-  ends.push_back(length);
-  return ends;
+  return eval::doubling(std::max<std::int64_t>(2, window / 2), length);
 }
 
 SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std::string& id,
@@ -170,7 +144,8 @@ Split split_documents(const Tokenizer& model, const std::vector<eval::Document>&
             cat("not enough text: it makes ", n, n == 1 ? " document of " : " documents of ",
                 tokens, " tokens, but the search needs one and the proof two"),
             "give more files with --text, or a shorter --ctx");
-  shuffle(all, seed);
+  Random random(seed);
+  eval::shuffle(all, random);
   Split split;
   const std::size_t search = std::clamp<std::size_t>(n / 2, 1, most);
   const std::size_t held_out = most_held_out > 0 ? std::min(most_held_out, n - search) : n - search;
@@ -182,7 +157,8 @@ Split split_documents(const Tokenizer& model, const std::vector<eval::Document>&
 
 Split split_halves(std::vector<eval::Document> documents, std::size_t search, std::size_t held_out,
                    std::uint64_t seed) {
-  shuffle(documents, seed);
+  Random random(seed);
+  eval::shuffle(documents, random);
   const auto texts = [&](std::size_t begin, std::size_t end, std::size_t most) {
     std::vector<eval::Document> out;
     const std::size_t count = end - begin;
@@ -200,17 +176,17 @@ Split split_halves(std::vector<eval::Document> documents, std::size_t search, st
 }
 
 double Measured::log_perplexity() const {
-  return failed.empty() ? average(bands) : std::numeric_limits<double>::infinity();
+  return failed.empty() ? eval::mean(bands).value : std::numeric_limits<double>::infinity();
 }
 
 double Measured::answer_loss() const {
   if (!failed.empty()) return std::numeric_limits<double>::infinity();
-  return answers.empty() ? 0 : average(answers);
+  return answers.empty() ? 0 : eval::mean(answers).value;
 }
 
 double Measured::objective(double weight) const {
-  if (!failed.empty()) return std::numeric_limits<double>::infinity();
-  return log_perplexity() + weight * answer_loss();
+  return failed.empty() ? log_perplexity() + weight * answer_loss()
+                        : std::numeric_limits<double>::infinity();
 }
 
 Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& text,
@@ -225,7 +201,7 @@ Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& t
       const auto rest = std::span(text.tokens).subspan(scores.size());
       const auto part =
           timeline->append_scored(rest.first(std::min(rest.size(), std::size_t(batch))));
-      scores.insert(scores.end(), part.begin(), part.end());
+      extend(scores, part);
       between(std::int64_t(part.size()));
     }
     if (!std::all_of(scores.begin() + 1, scores.end(), finite)) {

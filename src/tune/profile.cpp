@@ -3,11 +3,9 @@
 
 #include "base/files/output_file.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "core/methods.h"
 #include "formats/json_keys.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::tune {
 
@@ -53,12 +51,12 @@ fs::path profile_place(const Model& model, const Profile& profile) {
 }
 
 std::string profile_text(const Profile& profile) {
-  const nlohmann::ordered_json json = {{"profile", kVersion},
-                                       {"model", profile.model},
-                                       {"window", profile.window},
-                                       {"ctx", profile.ctx},
-                                       {"method", to_string(profile.method)},
-                                       {"measured", profile.measured}};
+  const ordered_json json = {{"profile", kVersion},
+                             {"model", profile.model},
+                             {"window", profile.window},
+                             {"ctx", profile.ctx},
+                             {"method", to_string(profile.method)},
+                             {"measured", profile.measured}};
   return json_text(json, 2) + "\n";
 }
 

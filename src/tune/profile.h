@@ -3,24 +3,21 @@
 // export use it from then on where they would use `auto`.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "mrrope/method.h"
 #include "mrrope/model.h"
 
 namespace mrrope::tune {
 
+using nlohmann::ordered_json;
+
 struct Profile {
-  std::string model;                     // model_digest()
-  std::int64_t window = 0;               // of the model, as it was measured
-  std::int64_t ctx = 0;                  // up to so many tokens
-  MethodSpec method{};                   // static, for exports, or one that grows
-  nlohmann::ordered_json measured = {};  // for people: it is not read again
+  std::string model;           // model_digest()
+  std::int64_t window = 0;     // of the model, as it was measured
+  std::int64_t ctx = 0;        // up to so many tokens
+  MethodSpec method{};         // static, for exports, or one that grows
+  ordered_json measured = {};  // for people: it is not read again
   std::filesystem::path file{};
 };
 

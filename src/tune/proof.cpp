@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -8,28 +6,24 @@
 
 namespace mrrope::tune {
 
-using nlohmann::ordered_json;
-
 namespace {
 
 constexpr double kMorePerplexity = 0.01;  // that a better plan may have, natural logarithm
 constexpr double kMoreLoss = 0.05;        // of answers, nats per token
 
-std::vector<double> each(const Proved& plan, const std::function<double(const Measured&)>& value) {
-  std::vector<double> out;
-  for (const Measured& m : plan.measured) out.push_back(value(m));
-  return out;
+template <typename Value>
+std::vector<double> each(const Proved& plan, Value value) {
+  return mapped(plan.measured, value);
 }
 
 bool has_numbers(const Proved& plan) {
-  return std::all_of(plan.measured.begin(), plan.measured.end(),
-                     [](const Measured& m) { return m.failed.empty(); });
+  return !find_by(plan.measured, [](const Measured& m) { return !m.failed.empty(); });
 }
 
 std::string why_against(const Proved& tuned, const Proved& other, double weight) {
   if (!has_numbers(tuned)) return "has numbers on every text; the plan found has none on some";
   if (!has_numbers(other)) return {};
-  const auto difference = [&](const std::function<double(const Measured&)>& value) {
+  const auto difference = [&](auto value) {
     return eval::paired(each(tuned, value), each(other, value)).mean_difference;
   };
   const eval::Estimate all = difference([&](const Measured& m) { return m.objective(weight); });
@@ -63,8 +57,7 @@ ProofRow row_of(const Proved& tuned, const Proved& plan, std::size_t bands) {
 }
 
 std::string plus_minus(const eval::Estimate& e, int digits) {
-  if (e.n == 0) return "-";
-  return cat(fixed(e.value, digits), " +-", fixed(e.error, digits));
+  return e.n == 0 ? "-" : cat(fixed(e.value, digits), " +-", fixed(e.error, digits));
 }
 
 std::string signed_text(const eval::Estimate& e, int digits) {
@@ -115,7 +108,7 @@ Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Propo
   for (const Proposal* plan : plans) {
     progress.label(cat("proof: ", plan->name));
     Proved& one = proved.emplace_back(Proved{plan->name, {}});
-    for (const SearchText& text : texts) one.measured.push_back(measurements.of(*plan, text));
+    one.measured = mapped(texts, [&](const auto& text) { return measurements.of(*plan, text); });
   }
   progress.finish();
   return judge_proof(proved.front(), {proved.begin() + 1, proved.end()},
@@ -157,7 +150,7 @@ std::string to_text(const Proof& proof) {
   table[0].push_back("answer loss");
   pairs[0].push_back("answer loss");
   std::vector<ProofRow> all = {proof.tuned};
-  all.insert(all.end(), proof.rows.begin(), proof.rows.end());
+  extend(all, proof.rows);
   for (const ProofRow& row : all) {
     table.push_back({row.method});
     for (const eval::Estimate& e : row.perplexity) table.back().push_back(plus_minus(e, 3));

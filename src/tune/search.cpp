@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/search.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "eval/run/runner.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::tune {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -138,16 +131,13 @@ class Search {
   double objective(const Measured& m) const { return m.objective(options_.weight); }
 
   void update(Trial& trial) {
-    std::vector<double> all, perplexity, answers;
     for (const Measured& m : trial.measured) {
       if (!m.failed.empty()) last_failure_ = m.failed;
-      all.push_back(objective(m));
-      perplexity.push_back(m.log_perplexity());
-      answers.push_back(m.answer_loss());
     }
-    trial.objective = eval::mean(all);
-    trial.log_perplexity = eval::mean(perplexity);
-    trial.answer_loss = eval::mean(answers);
+    const auto own = [&](const Measured& m) { return objective(m); };
+    trial.objective = eval::mean(mapped(trial.measured, own));
+    trial.log_perplexity = eval::mean(mapped(trial.measured, &Measured::log_perplexity));
+    trial.answer_loss = eval::mean(mapped(trial.measured, &Measured::answer_loss));
     trial.complete = trial.measured.size() == set_.texts.size();
   }
 
@@ -217,7 +207,7 @@ class Search {
     std::vector<std::size_t> staying(alive.begin(), half);
     const auto save = [&](std::size_t i) {
       if (staying.size() >= most) return;
-      if (std::find(staying.begin(), staying.end(), i) == staying.end()) staying.push_back(i);
+      if (!has(staying, i)) staying.push_back(i);
     };
     if (rescue && half != alive.end()) {
       save(*std::min_element(alive.begin(), alive.end(), by(&Trial::log_perplexity)));
@@ -297,10 +287,8 @@ class Search {
     for (std::size_t i = 0; i < result_.trials.size(); ++i) {
       const Trial& t = result_.trials[i];
       if (!t.complete || !std::isfinite(t.objective.value)) continue;
-      const bool beaten =
-          std::any_of(result_.trials.begin(), result_.trials.end(),
-                      [&](const Trial& other) { return other.complete && better(other, t); });
-      if (!beaten) all.push_back(i);
+      const auto beats = [&](const Trial& other) { return other.complete && better(other, t); };
+      if (!find_by(result_.trials, beats)) all.push_back(i);
     }
     std::stable_sort(all.begin(), all.end(), [&](std::size_t a, std::size_t b) {
       return result_.trials[a].log_perplexity.value < result_.trials[b].log_perplexity.value;

@@ -10,22 +10,12 @@
 // numbers only.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
-
-#include "eval/results/result_table.h"
-#include "eval/run/run_folder.h"
-#include "eval/run/runner.h"
 #include "eval/tasks/needle/needle.h"
-#include "eval/text/documents.h"
-#include "model/timeline_model.h"
 #include "tune/space.h"
 
 namespace mrrope::tune {
+
+using nlohmann::ordered_json;
 
 // ---- The texts of a search, and what it minimizes on them.
 
@@ -89,9 +79,9 @@ std::vector<std::int64_t> band_ends(std::int64_t window, std::int64_t length);
 Measured measure(TimelineModel& model, const Ladder& ladder, const SearchText& text,
                  std::int64_t batch, const std::function<void(std::int64_t)>& between);
 
-nlohmann::ordered_json to_json(const Measured& measured);
+ordered_json to_json(const Measured& measured);
 // May throw Error (corrupt) or an exception of the JSON library.
-Measured measured_from_json(const nlohmann::ordered_json& line);
+Measured measured_from_json(const ordered_json& line);
 
 // Plans on texts: from the journal of a folder, or computed now and written there.
 class Measurements {
@@ -170,7 +160,7 @@ SearchResult run_search(TimelineModel& model, const Space& space, const SearchSe
 // results.json: weight, passes, chosen, front, path, trials {name, origin, plan, parameters,
 // headroom, rung_step, texts, complete, objective, log_perplexity, answer_loss, each with stderr},
 // factors of the chosen plan, of pro and of yarn.
-nlohmann::ordered_json to_json(const SearchResult& result, const Space& space, double weight);
+ordered_json to_json(const SearchResult& result, const Space& space, double weight);
 
 // The front, the chosen point marked, and the published methods that were measured in full.
 std::string to_text(const SearchResult& result);
@@ -218,7 +208,7 @@ Proof prove(TimelineModel& model, const Proposal& tuned, const std::vector<Propo
 Proof judge_proof(const Proved& tuned, const std::vector<Proved>& others,
                   std::vector<std::int64_t> lengths, double weight);
 
-nlohmann::ordered_json to_json(const Proof& proof);
+ordered_json to_json(const Proof& proof);
 std::string to_text(const Proof& proof);
 
 }  // namespace mrrope::tune

@@ -3,17 +3,13 @@
 
 #include <nlopt.h>
 
-#include <algorithm>
-#include <cmath>
 #include <exception>
 #include <memory>
 
 #include "base/random.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "core/methods.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::tune {
 
@@ -246,8 +242,7 @@ std::vector<Proposal> published(const Space& space) {
     return out;
   }
   Proposal usual_one = unnamed(space);
-  const auto same = [&](const Proposal& p) { return p.numbers == usual_one.numbers; };
-  if (std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(usual_one));
+  if (!find_by(out, &Proposal::numbers, usual_one.numbers)) out.push_back(std::move(usual_one));
   return out;
 }
 
@@ -273,9 +268,7 @@ std::vector<Proposal> likely(const Space& space) {
     method.parameters.headroom = headroom;
     method.parameters.sharpen = sharpen;
     Proposal next = propose(space, to_string(method), "likely", method);
-    const bool known = std::any_of(out.begin(), out.end(),
-                                   [&](const Proposal& p) { return p.numbers == next.numbers; });
-    if (!known) out.push_back(std::move(next));
+    if (!find_by(out, &Proposal::numbers, next.numbers)) out.push_back(std::move(next));
   }
   return out;
 }

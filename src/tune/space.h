@@ -4,12 +4,6 @@
 // The search also starts from every published method, or only compares a few likely plans.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "core/methods.h"
 
 namespace mrrope::tune {

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
 
 #include "base/files/source.h"
@@ -10,7 +7,6 @@
 #include "cli/args/options.h"
 #include "cli/args/presets.h"
 #include "core/methods.h"
-#include "eval/run/run_folder.h"
 #include "formats/plan_file.h"
 
 namespace mrrope::cli {
@@ -57,7 +53,7 @@ void check_served(const EvalFlags& flags) {
 // window: of the model; 0 where only a server knows it.
 void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
                  const DefaultLengths& default_lengths) {
-  for (const std::string& text : flags.lengths) job.lengths.push_back(parse_length(text));
+  job.lengths = mapped(flags.lengths, [](const std::string& text) { return parse_length(text); });
   if (!flags.extension.ctx.empty()) {
     job.ctx = parse_length(flags.extension.ctx);
   } else if (!job.lengths.empty()) {
@@ -76,8 +72,8 @@ void set_lengths(EvalJob& job, const EvalFlags& flags, std::int64_t window,
 }
 
 // What run.json says of the model file, so that a report can name it in commands.
-nlohmann::ordered_json model_file(const SubjectFlags& flags) {
-  nlohmann::ordered_json file = {{"path", flags.model}};
+ordered_json model_file(const SubjectFlags& flags) {
+  ordered_json file = {{"path", flags.model}};
   if (!flags.train_ctx.empty()) file["train_ctx"] = flags.train_ctx;
   if (flags.replace_scaling) file["replace_scaling"] = true;
   return file;
@@ -113,7 +109,7 @@ void add_endpoint(CLI::App& task, engine::RemoteOptions& flags) {
             note("--api chat is now the end of --endpoint: URL/chat/completions");
             flags.chat = api == "chat";
           })
-      ->check(CLI::IsMember({"completions", "chat"}))
+      ->check(among({"completions", "chat"}))
       ->group("")
       ->needs(url);
   add(task, "--parallel", flags.parallel)->needs(url);
@@ -138,13 +134,6 @@ void add_eval_output(CLI::App& task, EvalFlags& flags, Runs runs) {
   add(task, "--shard", flags.shard);
   add_format(task, flags.format);
   add(task, "--dry-run", flags.dry_run)->excludes(task.get_option("--json"));
-}
-
-std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx) {
-  std::vector<std::int64_t> lengths;
-  for (std::int64_t n = first; n < ctx; n *= 2) lengths.push_back(n);
-  lengths.push_back(ctx);
-  return lengths;
 }
 
 OpenModel open_model(EvalJob& job) {
@@ -177,7 +166,6 @@ OpenModel open_model(EvalJob& job) {
 EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengths) {
   const eval::Shard shard = chosen_shard(flags);  // refuses a bad one before anything is loaded
   if (flags.dry_run && shard.part()) note(cat("the cost is that of all ", shard.count, " shards"));
-  std::error_code none;
   if (flags.dry_run && !flags.out.empty() &&
       path_exists(std::filesystem::path(flags.out) / "journal.jsonl")) {
     note(cat("the cost is that of a new run: what ", flags.out, " has already is not run again"));
@@ -215,11 +203,8 @@ EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengt
     take_profile(extension, job.model, job.ctx, true);
   }
   std::vector<Candidate> candidates = resolve(extension, job.model.geometry);
-  const auto named = [](const Candidate& c) { return c.name == "vendor"; };
   const auto vendor = vendor_plan(job.model, flags.subject.replace_scaling, job.ctx);
-  if (vendor && std::none_of(candidates.begin(), candidates.end(), named)) {
-    candidates.push_back(*vendor);
-  }
+  if (vendor && !find_by(candidates, &Candidate::name, "vendor")) candidates.push_back(*vendor);
   for (const Candidate& c : candidates) {
     const Ladder ladder = up_to(c.ladder, job.ctx);
     if (is_auto(c.method.name)) {
@@ -250,7 +235,7 @@ void run_eval(const EvalFlags& flags, const EvalJob& job, const eval::Target& ta
   const bool other_tool = options.format == "csv" || options.format == "lm-eval";
   (whole || !other_tool ? std::cout : std::cerr) << done.printed;
   if (whole && options.format == "text") {
-    nlohmann::ordered_json facts = done.run;
+    ordered_json facts = done.run;
     facts["precision"] = options.info.precision;  // in memory run.json has no such facts
     std::cout << preset_table(facts, done.table);
   }

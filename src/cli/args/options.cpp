@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args/options.h"
 
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
-#include <functional>
 #include <iostream>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "core/methods.h"
-#include "eval/run/runner.h"
 #include "formats/plan_file.h"
 #include "hub/hub.h"
 #include "tune/profile.h"
@@ -199,9 +193,7 @@ Geometry resolve(const SubjectFlags& flags) {
 }
 
 std::vector<std::string> method_names() {
-  std::vector<std::string> names;
-  for (const MethodInfo& m : methods()) names.emplace_back(m.name);
-  return names;
+  return mapped(methods(), [](const MethodInfo& m) { return std::string(m.name); });
 }
 
 void add_extension(CLI::App& verb, ExtensionFlags& flags, const std::string& without_method,

@@ -3,24 +3,18 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
-#include <optional>
-#include <string>
 #include <type_traits>
-#include <vector>
 
+#include "base/text.h"
 #include "engine/remote/remote.h"
 #include "engine/run/open.h"
 #include "engine/run/speed.h"
 #include "eval/run/runner.h"
 #include "eval/text/documents.h"
-#include "mrrope/ladder.h"
-#include "mrrope/model.h"
 
 namespace mrrope::cli {
+
+using nlohmann::ordered_json;
 
 // The largest number of samples, documents or positions that a flag takes. (CLI11 reads a negative
 // number into an unsigned one without a word, so every such flag has a range: "least" in
@@ -47,6 +41,18 @@ Verb<Flags> add_verb(CLI::App& above, const char* name, Run run) {
   verb.callback([flags, run] { run(*flags); });
   return {verb, *flags};
 }
+
+// Checks of values that say what a flag takes; the parser puts its name and a colon before that.
+template <typename T>
+CLI::Validator in_range(T low, T high) {
+  CLI::Validator check = CLI::Range(low, high);
+  return check.operation([=](std::string& text) {
+    const std::optional<double> value = parse_double(text);
+    const bool good = value && *value >= double(low) && *value <= double(high);
+    return good ? "" : cat("takes a number from ", low, " to ", high, ", not '", text, "'");
+  });
+}
+CLI::Validator among(const std::vector<std::string>& words);
 
 // Gives a flag its words in args/help.json, and what those say about its values.
 CLI::Option* with_words(const CLI::App& verb, CLI::Option* option);
@@ -207,8 +213,6 @@ struct EvalJob {
 // (window, ctx): the lengths if --lengths is not given.
 using DefaultLengths =
     std::function<std::vector<std::int64_t>(std::int64_t window, std::int64_t ctx)>;
-// The first, and doubling up to ctx.
-std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t ctx);
 EvalJob prepare_eval(const EvalFlags& flags, const DefaultLengths& default_lengths);
 
 // The local engine, the endpoint, or of a dry run the vocabulary and the context.

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/args/presets.h"
 
-#include <algorithm>
-#include <sstream>
+#include <iterator>
 
 #include "base/text.h"
 #include "cli/app.h"
@@ -45,22 +44,12 @@ std::vector<Preset> make_presets() {
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream in(text);
-  std::vector<std::string> words;
-  for (std::string word; in >> word;) words.push_back(word);
-  return words;
+  return {std::istream_iterator<std::string>(in), {}};
 }
 
 bool is_flag(const std::string& word) { return word.size() > 1 && word[0] == '-'; }
 
 bool takes_value(const CLI::Option* o) { return o != nullptr && o->get_items_expected_max() > 0; }
-
-// The verb of this name below another one, or nullptr.
-const CLI::App* below(const CLI::App& app, const std::string& name) {
-  for (const CLI::App* verb : app.get_subcommands({})) {
-    if (verb->get_name() == name) return verb;
-  }
-  return nullptr;
-}
 
 // Does the user name a model? Words that are values of flags do not count.
 bool names_model(const CLI::App& verb, const std::vector<std::string>& typed, std::size_t from) {
@@ -80,13 +69,9 @@ std::string long_name(const std::string& flag) {
 }
 
 const Preset& find_preset(const std::string& name, const std::vector<Preset>& known) {
-  std::vector<std::string> names;
-  for (const Preset& preset : known) {
-    if (preset.name == name) return preset;
-    names.push_back(preset.name);
-  }
+  if (const Preset* preset = find_by(known, &Preset::name, name)) return *preset;
   refuse(cat("there is no preset '", name, "'"),
-         did_you_mean(name, names) + "mrrope --preset list shows them");
+         did_you_mean(name, mapped(known, &Preset::name)) + "mrrope --preset list shows them");
 }
 
 // Rows {verb, typed, current}: names that people know from other programs ("others"), and those
@@ -115,11 +100,7 @@ void refuse_known(const std::string& verb, const std::string& typed, const std::
   for (const nlohmann::json& row : spellings_file().at("refused")) {
     const bool whole = row[0] == meant && (first || meant.starts_with('-'));
     if (!whole && row[0] != cat(meant, " ", value) && row[0] != cat(verb, " ", meant)) continue;
-    std::string message = row[1];
-    if (const std::size_t at = message.find(meant); at != std::string::npos) {
-      message.replace(at, meant.size(), typed);
-    }
-    refuse(message, row[2].get<std::string>());
+    refuse(replaced(row[1], meant, typed), row[2].get<std::string>());
   }
 }
 
@@ -214,7 +195,7 @@ std::vector<std::string> with_preset(const CLI::App& app, std::vector<std::strin
   const std::size_t same = common_prefix(typed, out);
   const auto first = typed.begin() + std::ptrdiff_t(same);
   if (same < out.size() && first != typed.end() &&
-      below(verb_of(app, {typed.begin(), first}), *first)) {
+      verb_below(verb_of(app, {typed.begin(), first}), *first)) {
     std::string path;
     for (std::size_t i = 0; i < own.size() && !is_flag(own[i]); ++i) path += " " + own[i];
     refuse(cat("preset ", in_use->name, " runs mrrope", path, ", not ", *first),

@@ -5,9 +5,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "engine/run/open.h"
 #include "eval/results/result_table.h"

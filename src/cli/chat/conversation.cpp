@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/chat/conversation.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "core/ladder_text.h"
 #include "eval/run/runner.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -41,9 +37,8 @@ std::string read_all(std::istream& in, const std::string& name) {
   std::string block(1 << 16, '\0');
   while (in.read(block.data(), std::streamsize(block.size())) || in.gcount() > 0) {
     text.append(block, 0, std::size_t(in.gcount()));
-    if (text.size() > kMost) {
-      refuse(cat(name, " has more than ", bytes_text(double(kMost))), "give a shorter text");
-    }
+    refuse_if(text.size() > kMost, cat(name, " has more than ", bytes_text(double(kMost))),
+              "give a shorter text");
   }
   return text;
 }
@@ -139,8 +134,7 @@ std::string read_text(const std::string& path) {
   if (path == "-") return read_all(std::cin, "standard input");
   std::ifstream in(path, std::ios::binary);
   const int code = errno;
-  std::error_code ignored;
-  const bool folder = std::filesystem::is_directory(path, ignored);
+  const bool folder = folder_exists(path);
   throw_if(!in || folder, ErrorKind::failed,
            cat("cannot read ", path, ": ", folder ? "it is a folder" : std::strerror(code)),
            "give another file");
@@ -186,7 +180,7 @@ Generation Conversation::answer(const std::string& prompt, GenerateOptions optio
     return go_on;
   };
   Generation g = timeline_->generate(options);
-  tokens_.insert(tokens_.end(), g.tokens.begin(), g.tokens.end());
+  extend(tokens_, g.tokens);
   return g;
 }
 

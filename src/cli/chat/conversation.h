@@ -3,16 +3,8 @@
 // new; and the chat of a person with a model.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "cli/chat/line_reader.h"
 #include "engine/session/session.h"
-#include "model/timeline_model.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 

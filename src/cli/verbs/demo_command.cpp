@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope demo: the bundled model beyond its trained context, untouched and extended.
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <iostream>
 
 #include "base/files/source.h"
@@ -11,12 +7,8 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
-#include "engine/llama/local.h"
-#include "engine/run/speed.h"
-#include "eval/results/result_table.h"
 #include "eval/tasks/needle/needle.h"
 #include "eval/tasks/perplexity/perplexity.h"
-#include "eval/text/documents.h"
 #include "formats/plan_file.h"
 
 namespace mrrope::cli {
@@ -43,10 +35,8 @@ eval::MethodUnderTest under(const Geometry& geometry, const std::string& method,
 // How far the unmodified model falls behind at the longest length.
 std::string difference_text(const eval::ResultTable& r) {
   for (const eval::Comparison& c : r.comparisons) {
-    if (c.length != r.lengths.back() || c.a != r.methods.front().method ||
-        c.b != r.methods.back().method) {
-      continue;
-    }
+    const bool ends = c.a == r.methods.front().method && c.b == r.methods.back().method;
+    if (c.length != r.lengths.back() || !ends) continue;
     return cat("At ", length_text(c.length), " the perplexity of ", c.a, " is ",
                significant(std::exp(c.difference.mean_difference.value), 2), " times that of ", c.b,
                " (paired over ", c.difference.mean_difference.n, " texts, p ",
@@ -117,9 +107,8 @@ void run_demo(const DemoFlags& flags) {
   const std::int64_t ctx = 8 * window;
   std::vector<std::string> names = {"none", std::string(kAuto)};
   if (flags.full) names = {"none", "pi", "ntk", "yarn", "uni", "pro", std::string(kAuto)};
-  std::vector<eval::MethodUnderTest> methods;
-  for (const std::string& name : names) methods.push_back(under(facts.geometry, name, ctx));
-
+  const auto methods =
+      mapped(names, [&](const std::string& name) { return under(facts.geometry, name, ctx); });
   engine::LocalOptions engine;
   engine.context = ctx;
   engine.threads = flags.threads;

@@ -2,13 +2,8 @@
 // mrrope export: writes a plan into files for another engine and verifies them.
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <future>
 #include <iostream>
-#include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "base/interrupt.h"
@@ -17,7 +12,6 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
-#include "export/export.h"
 #include "proof/export_proof.h"
 
 namespace mrrope::cli {
@@ -156,16 +150,16 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   return text.substr(1);
 }
 
-nlohmann::ordered_json to_json(const exporting::GgufExport& e, const Job& job,
-                               const std::optional<proof::GgufProof>& proof) {
-  nlohmann::ordered_json out = {{"to", "gguf"},
-                                {"way", to_string(e.encoding)},
-                                {"architecture", e.architecture},
-                                {"context_length", job.length},
-                                {"files", nlohmann::ordered_json::array()}};
+ordered_json to_json(const exporting::GgufExport& e, const Job& job,
+                     const std::optional<proof::GgufProof>& proof) {
+  ordered_json out = {{"to", "gguf"},
+                      {"way", to_string(e.encoding)},
+                      {"architecture", e.architecture},
+                      {"context_length", job.length},
+                      {"files", ordered_json::array()}};
   for (const GgufFileOut& file : e.files) out["files"].push_back(file.path.string());
   out["divisors"] = e.divisors;
-  out["attn_factor"] = e.attn_factor ? nlohmann::ordered_json(*e.attn_factor) : nullptr;
+  out["attn_factor"] = e.attn_factor ? ordered_json(*e.attn_factor) : nullptr;
   if (e.fit) {
     out["fit"] = {{"scale", e.fit->scale},
                   {"original_length", e.fit->original_length},
@@ -334,19 +328,18 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   };
   export_huggingface(job.model, job.plan, options,
                      shown_by(writing, bytes_to_copy(job.model, options)), verify);
-  const std::string caveat =
-      exporting::hf_caveat(nlohmann::ordered_json::parse(
-                               read_json(exporting::hf_folder(job.model) / "config.json").dump()),
-                           job.model, options.dialect);
+  const std::string caveat = exporting::hf_caveat(
+      ordered_json::parse(read_json(exporting::hf_folder(job.model) / "config.json").dump()),
+      job.model, options.dialect);
   if (!caveat.empty()) note(caveat);
   if (!proof.ran && !no_verify) note(cat("not verified with transformers: ", proof.why));
   if (flags.json) {
-    nlohmann::ordered_json out = {{"to", "hf"},
-                                  {"folder", flags.out},
-                                  {"dialect", dialect},
-                                  {"max_position_embeddings", job.length},
-                                  {"attention_factor", exporting::total_attention_scale(job.plan)},
-                                  {"factors", exporting::total_factors(job.plan)}};
+    ordered_json out = {{"to", "hf"},
+                        {"folder", flags.out},
+                        {"dialect", dialect},
+                        {"max_position_embeddings", job.length},
+                        {"attention_factor", exporting::total_attention_scale(job.plan)},
+                        {"factors", exporting::total_factors(job.plan)}};
     if (!job.rungs.empty()) out["rungs"] = job.rungs.size();
     out["proof"] = nullptr;
     if (proof.ran) {

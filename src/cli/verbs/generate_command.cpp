@@ -2,11 +2,7 @@
 // mrrope generate: text from a model under a plan, once or as a chat.
 #include <unistd.h>
 
-#include <cmath>
 #include <iostream>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "base/files/output_file.h"
 #include "base/interrupt.h"
@@ -16,10 +12,7 @@
 #include "cli/args/options.h"
 #include "cli/chat/conversation.h"
 #include "core/ladder_text.h"
-#include "engine/llama/local.h"
-#include "engine/session/session.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 
 namespace mrrope::cli {
 
@@ -57,7 +50,7 @@ void print_answer(const Generation& g, const Conversation& conversation, bool as
     std::cout << std::endl;
     return;
   }
-  const nlohmann::ordered_json out = {
+  const ordered_json out = {
       {"text", g.text},
       {"finish", g.finish},
       {"prompt_tokens", conversation.prompt_tokens()},
@@ -95,15 +88,6 @@ void run_chat(Conversation& conversation, const SessionFile& session, engine::Se
   converse({conversation, session, std::move(messages), streaming(flags), terminal,
             [&](const Generation& g) { print_answer(g, conversation, flags.json); }},
            standard_input(), first);
-}
-
-// CLI::Range lets it pass.
-CLI::Validator not_nan() {
-  return {[](std::string& text) {
-            return std::isnan(std::strtod(text.c_str(), nullptr)) ? cat(text, " is not a number")
-                                                                  : std::string();
-          },
-          ""};
 }
 
 // For --dry-run, from the vocabulary alone. Throws Error (failed) if the model does not fit.
@@ -207,12 +191,12 @@ void add_flags(CLI::App& verb, GenerateFlags& flags, const char* without_ctx) {
   add(verb, "-p,--prompt", flags.prompt);
   add(verb, "-f,--text", flags.file);
   add(verb, "--session", flags.session);
-  add(verb, "-n,--predict", flags.generate.max_tokens)->check(CLI::Range(1, 1 << 24));
+  add(verb, "-n,--predict", flags.generate.max_tokens)->check(in_range(1, 1 << 24));
   Sampling& s = flags.generate.sampling;
-  add(verb, "--temp", s.temperature)->check(CLI::Range(0.0, 100.0) & not_nan());
+  add(verb, "--temp", s.temperature)->check(in_range(0.0, 100.0));
   add(verb, "--top-k", s.top_k)->check(CLI::NonNegativeNumber);
-  add(verb, "--top-p", s.top_p)->check(CLI::Range(0.0, 1.0) & not_nan());
-  add(verb, "--min-p", s.min_p)->check(CLI::Range(0.0, 1.0) & not_nan());
+  add(verb, "--top-p", s.top_p)->check(in_range(0.0, 1.0));
+  add(verb, "--min-p", s.min_p)->check(in_range(0.0, 1.0));
   add(verb, "--seed", s.seed);
   add(verb, "--stop", flags.generate.stop);
   add_engine(verb, flags.engine);

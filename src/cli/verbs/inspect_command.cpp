@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope inspect: what a model is, what a longer context would take, and what to type next.
-#include <algorithm>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -10,8 +8,6 @@
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "export/export.h"
-#include "formats/architectures.h"
-#include "formats/gguf/gguf.h"
 #include "formats/plan_file.h"
 
 namespace mrrope::cli {
@@ -104,9 +100,8 @@ std::string scaling_text(const Model& model) {
   return text;
 }
 
-nlohmann::ordered_json to_json(const Model& model, std::int64_t ctx, double scale,
-                               const Advice& advice) {
-  nlohmann::ordered_json out = model_json(model, ctx);
+ordered_json to_json(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
+  ordered_json out = model_json(model, ctx);
   out["recommended"] = {
       {"method", advice.method}, {"meaning", advice.meaning}, {"why", advice.why}};
   out["engines"] = to_json(engines_of(model, ctx, scale, advice));
@@ -124,11 +119,8 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   std::cout << model.path.string() << "\n";
   row("model", cat(model.name.empty() ? "(unnamed)" : model.name, ", architecture ",
                    model.architecture, ", ", model.format));
-  std::string layers;
-  for (const auto& [kind, count] : layer_counts(model)) {
-    layers += cat(layers.empty() ? "" : ", ", count, " ", kind);
-  }
-  row("layers", layers);
+  const auto counted = [](const auto& layers) { return cat(layers.second, " ", layers.first); };
+  row("layers", joined(mapped(layer_counts(model), counted), ", "));
   row("heads", cat(model.heads, " query, ", model.kv_heads, " key-value, key size ",
                    model.key_length, model.latent_attention ? " (latent attention)" : ""));
   row("rope",
@@ -190,7 +182,7 @@ void run_inspect(const InspectFlags& flags) {
     speed = measure_speed(*load(model, engine, {}, {}));
   }
   if (!flags.json) return print(model, ctx, scale, advice, speed);
-  nlohmann::ordered_json out = to_json(model, ctx, scale, advice);
+  ordered_json out = to_json(model, ctx, scale, advice);
   if (speed) out["seconds_to_read"] = seconds_to_read(*speed, {ctx});
   std::cout << json_text(out, 2) << "\n";
 }

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope models: what is in the caches of llama.cpp, Hugging Face and ollama, by name.
-#include <filesystem>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
-#include "base/files/source.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/methods.h"
 #include "hub/hub.h"
-#include "mrrope/model.h"
 
 namespace mrrope::cli {
 
@@ -43,8 +39,8 @@ ModelRow row_of(const hub::LocalModel& model) {
   return row;
 }
 
-nlohmann::ordered_json to_json(const ModelRow& row) {
-  nlohmann::ordered_json out = {{"name", row.model.name}, {"path", row.model.path.string()}};
+ordered_json to_json(const ModelRow& row) {
+  ordered_json out = {{"name", row.model.name}, {"path", row.model.path.string()}};
   if (!row.model.problem.empty()) {
     out["problem"] = row.model.problem;
     return out;
@@ -69,20 +65,13 @@ void print_rows(const std::vector<ModelRow>& rows) {
 }
 
 void run_models(bool json) {
-  std::vector<ModelRow> rows;
-  for (const hub::LocalModel& model : hub::local_models()) rows.push_back(row_of(model));
+  const std::vector<ModelRow> rows = mapped(hub::local_models(), row_of);
   if (json) {
-    auto out = nlohmann::ordered_json::array();
-    for (const ModelRow& row : rows) out.push_back(to_json(row));
-    std::cout << json_text(out, 2) << "\n";
+    std::cout << json_text(ordered_json(mapped(rows, to_json)), 2) << "\n";
   } else if (rows.empty()) {
-    std::cout << "No models in";
-    const char* between = " ";
-    for (const std::filesystem::path& folder : hub::model_folders()) {
-      std::cout << between << folder.string();
-      between = ", ";
-    }
-    std::cout << ".\nTo get one: mrrope chat -hf USER/REPO[:QUANT]\n";
+    const auto text = [](const std::filesystem::path& folder) { return folder.string(); };
+    std::cout << "No models in " << joined(mapped(hub::model_folders(), text), ", ")
+              << ".\nTo get one: mrrope chat -hf USER/REPO[:QUANT]\n";
   } else {
     print_rows(rows);
   }

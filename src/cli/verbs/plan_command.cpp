@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope plan: the numbers of one or more extensions, as a table, JSON, CSV or a plan file.
-#include <algorithm>
-#include <cmath>
-#include <functional>
 #include <iostream>
-#include <nlohmann/json.hpp>
-#include <numbers>
 
 #include "base/text.h"
 #include "cli/app.h"
@@ -72,12 +67,8 @@ std::vector<TextRow> one_plan(const Plan& plan) {
 }
 
 std::vector<TextRow> side_by_side(const std::vector<Candidate>& candidates) {
-  TextRow names;
-  for (const Candidate& c : candidates) names.push_back(c.name);
-  return pair_table(candidates.front().plan(), names, [&](int i) {
-    TextRow row;
-    for (const Candidate& c : candidates) row.push_back(fixed(c.plan().factor()[i], 6));
-    return row;
+  return pair_table(candidates.front().plan(), mapped(candidates, &Candidate::name), [&](int i) {
+    return mapped(candidates, [&](const Candidate& c) { return fixed(c.plan().factor()[i], 6); });
   });
 }
 
@@ -195,12 +186,8 @@ void run_plan(const PlanFlags& flags) {
             cat("--format diff compares two plans, not ", candidates.size()),
             "e.g. mrrope plan MODEL --method yarn,pro --ctx 32k --format diff");
 
-  nlohmann::ordered_json json;
-  if (candidates.size() == 1) {
-    json = to_json(candidates.front().ladder);
-  } else {
-    for (const Candidate& c : candidates) json.push_back(to_json(c.ladder));
-  }
+  ordered_json json = mapped(candidates, [](const Candidate& c) { return to_json(c.ladder); });
+  if (candidates.size() == 1) json = ordered_json(json.front());
   if (!flags.out.empty()) {
     refuse_if(candidates.size() != 1, cat("a plan file holds one plan, not ", candidates.size()),
               "give one --method with -o");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope report: one page from the folders of evaluations.
-#include <algorithm>
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 
@@ -9,10 +7,6 @@
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "eval/results/result_table.h"
-#include "eval/run/run_folder.h"
-#include "report/charts/chart.h"
-#include "report/page/html_page.h"
 #include "report/report.h"
 
 namespace mrrope::cli {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope serve: a model under a ladder for every client of OpenAI's API.
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "base/files/source.h"
 #include "base/interrupt.h"
@@ -13,7 +11,6 @@
 #include "cli/app.h"
 #include "cli/args/options.h"
 #include "core/ladder_text.h"
-#include "engine/llama/local.h"
 #include "formats/plan_file.h"
 #include "serve/server.h"
 
@@ -46,7 +43,7 @@ std::string read_key(const std::string& path) {
   char line[4096];  // a longer line is not a key; /dev/zero is not one either
   in.getline(line, sizeof line);
   std::string key = line;
-  while (!key.empty() && (key.back() == '\r' || key.back() == ' ')) key.pop_back();
+  key.erase(key.find_last_not_of("\r ") + 1);
   refuse_if(!in || key.empty(), cat("no API key on the first line of ", path),
             "write one: head -c 24 /dev/urandom | base64 > key.txt");
   return key;
@@ -54,9 +51,9 @@ std::string read_key(const std::string& path) {
 
 // What a browser sends as Origin: no path, no slash at the end.
 void check_origin(const std::string& origin) {
-  const std::size_t scheme = origin.rfind("http://", 0) == 0    ? 7
-                             : origin.rfind("https://", 0) == 0 ? 8
-                                                                : 0;
+  const std::size_t scheme = origin.starts_with("http://")    ? 7
+                             : origin.starts_with("https://") ? 8
+                                                              : 0;
   const bool whole = scheme > 0 && origin.size() > scheme &&
                      origin.find_first_of("/ ,", scheme) == std::string::npos;
   if (origin == "*" || whole) return;
@@ -149,11 +146,11 @@ void run_serve(ServeFlags flags) {
     note(cat("anyone who can reach ", server.host, " can use this server: give --api-key-file"));
   }
   if (flags.json) {
-    std::cout << nlohmann::ordered_json{{"address", address},
-                                        {"model", server.model_name},
-                                        {"method", server.method},
-                                        {"context", server.context},
-                                        {"parallel", server.slots}}
+    std::cout << ordered_json{{"address", address},
+                              {"model", server.model_name},
+                              {"method", server.method},
+                              {"context", server.context},
+                              {"parallel", server.slots}}
                      .dump()
               << std::endl;
   } else {
@@ -175,10 +172,10 @@ void add_serve(CLI::App& app) {
   add_extension(verb, flags.extension, kWithoutMethod, "the window, or --scale windows");
   add(verb, "--profile", flags.extension.profile);
   add(verb, "--host", flags.server.host);
-  add(verb, "--port", flags.server.port)->check(CLI::Range(0, 65535));
-  add(verb, "--parallel", flags.parallel)->check(CLI::Range(1, 256));
-  add(verb, "--queue", flags.server.queue)->check(CLI::Range(0, 4096));
-  add(verb, "--timeout", flags.timeout)->check(CLI::Range(1, 1 << 24));
+  add(verb, "--port", flags.server.port)->check(in_range(0, 65535));
+  add(verb, "--parallel", flags.parallel)->check(in_range(1, 256));
+  add(verb, "--queue", flags.server.queue)->check(in_range(0, 4096));
+  add(verb, "--timeout", flags.timeout)->check(in_range(1, 1 << 24));
   add(verb, "--api-key-file", flags.key_file);
   add(verb, "--alias", flags.alias);
   add(verb, "--cors", flags.cors);

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope theory: figures of the paper, for a model or a geometry.
-#include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <filesystem>
 #include <iostream>
 #include <numeric>
 
@@ -14,7 +10,6 @@
 #include "core/methods.h"
 #include "engine/llama/graph/capture.h"
 #include "formats/plan_file.h"
-#include "report/charts/chart.h"
 #include "theory/theory_figure.h"
 
 namespace mrrope::cli {
@@ -132,7 +127,7 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
     std::iota(left.begin(), left.end(), 0);
     if (t.text_at_end) left.push_back(t.header.size() - 1);
     std::vector<TextRow> rows = {t.header};
-    rows.insert(rows.end(), t.rows.begin(), t.rows.end());
+    extend(rows, t.rows);
     std::cout << t.caption << "\n" << aligned(rows, left) << "\n";
   }
 }
@@ -208,10 +203,9 @@ void run_digits(const TheoryFlags& flags) {
     return print_theory(flags, position_figure(g, theory_plans(flags, g, kDefaultScale),
                                                parse_list(flags.digits, "--digits")));
   }
-  std::vector<std::int64_t> positions;
-  for (const std::string& text : flags.positions) {
-    positions.push_back(text == "0" ? 0 : parse_length(text));
-  }
+  const auto positions = mapped(flags.positions, [](const std::string& text) {
+    return text == "0" ? 0 : parse_length(text);
+  });
   print_theory(flags, digits_figure(g, theory_plans(flags, g, kDefaultScale), positions));
 }
 
@@ -240,7 +234,6 @@ void run_factors(const TheoryFlags& flags) {
 std::vector<theory::NamedLadder> theory_ladders(const TheoryFlags& flags, const Geometry& g,
                                                 const char* methods, std::int64_t& length) {
   ExtensionFlags extension = flags.extension;
-  std::vector<theory::NamedLadder> ladders;
   const std::vector<Candidate> candidates = theory_candidates(extension, g, methods, kDefaultScale);
   length = std::llround(extension.scale.value_or(kDefaultScale) * double(g.train_length));
   if (!extension.ctx.empty()) {
@@ -249,8 +242,9 @@ std::vector<theory::NamedLadder> theory_ladders(const TheoryFlags& flags, const 
     length = candidates.front().ladder.longest();
     for (const Candidate& c : candidates) length = std::min(length, c.ladder.longest());
   }
-  for (const Candidate& c : candidates) ladders.push_back({c.name, up_to(c.ladder, length)});
-  return ladders;
+  return mapped(candidates, [&](const Candidate& c) {
+    return theory::NamedLadder{c.name, up_to(c.ladder, length)};
+  });
 }
 
 void run_distance(const TheoryFlags& flags) {
@@ -266,18 +260,6 @@ void run_ladders(const TheoryFlags& flags, const char* methods, LadderFigure& fi
   const Geometry g = theory_geometry(flags);
   std::int64_t length = 0;
   print_theory(flags, figure(g, theory_ladders(flags, g, methods, length)));
-}
-
-void run_ladder(const TheoryFlags& flags) {
-  run_ladders(flags, "pro,elastic:pro,far:pi", theory::ladder_figure);
-}
-
-void run_sharpness(const TheoryFlags& flags) {
-  run_ladders(flags, "far:pi,far:pi(sharpen=0.1)", theory::sharpness_figure);
-}
-
-void run_rounding(const TheoryFlags& flags) {
-  print_theory(flags, theory::rounding_figure(theory_geometry(flags)));
 }
 
 // "2..64": every whole number from the first to the last.
@@ -310,9 +292,10 @@ void run_roots(const TheoryFlags& flags, const Geometry& g) {
   refuse_if(!flags.extension.plan_files.empty(),
             cat("a plan file has one scale, and --scale ", flags.scales, " asks for many"),
             "give --method");
-  std::vector<theory::PlanGroup> groups;
   const std::vector<double> scales = parse_scales(flags.scales);
-  for (const double scale : scales) groups.push_back({"", theory_plans(flags, g, scale)});
+  const auto groups = mapped(scales, [&](double scale) {
+    return theory::PlanGroup{"", theory_plans(flags, g, scale)};
+  });
   // PI, which reaches farthest, turns negative at the scale times the untouched model's m: some
   // windows.
   const double far = std::min(4 * scales.back() * double(g.train_length), double(1 << 22));
@@ -330,8 +313,6 @@ void run_bound(const TheoryFlags& flags) {
   print_theory(flags, bound_figure(g, theory_plans(flags, g, kDefaultScale),
                                    flags.length.empty() ? 0 : parse_length(flags.length)));
 }
-
-void run_claims(const TheoryFlags& flags) { print_theory(flags, theory::claims_figure()); }
 
 // A figure with what it writes.
 Verb<TheoryFlags> add_figure(CLI::App& theory, const char* name,
@@ -399,12 +380,19 @@ void add_theory(CLI::App& app) {
   add_estimate(verb);
   add_plan_figure(verb, "factors", run_factors);
   add_plan_figure(verb, "distance", run_distance);
-  add_plan_figure(verb, "ladder", run_ladder);
-  add_plan_figure(verb, "sharpness", run_sharpness);
-  const auto [rounding, flags] = add_figure(verb, "rounding", run_rounding);
+  add_plan_figure(verb, "ladder", [](const TheoryFlags& given) {
+    run_ladders(given, "pro,elastic:pro,far:pi", theory::ladder_figure);
+  });
+  add_plan_figure(verb, "sharpness", [](const TheoryFlags& given) {
+    run_ladders(given, "far:pi,far:pi(sharpen=0.1)", theory::sharpness_figure);
+  });
+  const auto [rounding, flags] = add_figure(verb, "rounding", [](const TheoryFlags& given) {
+    print_theory(given, theory::rounding_figure(theory_geometry(given)));
+  });
   add_subject(rounding, flags.subject, Takes::model_or_geometry);
   add_bound(verb);
-  add_figure(verb, "claims", run_claims);
+  add_figure(verb, "claims",
+             [](const TheoryFlags& given) { print_theory(given, theory::claims_figure()); });
   add_attention(verb);
 }
 

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope tune: a better plan for a given model than what is used without it, tested on texts that
 // the search never saw, and kept as a profile.
-#include <algorithm>
-#include <cmath>
-#include <filesystem>
 #include <iostream>
 
 #include "base/files/output_file.h"
 #include "base/text.h"
-#include "base/words.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "core/methods.h"
 #include "formats/plan_file.h"
-#include "mrrope/error.h"
 #include "tune/profile.h"
 #include "tune/search.h"
 
@@ -22,7 +16,6 @@ namespace mrrope::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
 
 // The weight of a nat of answers relative to a nat of perplexity.
 constexpr std::pair<const char*, double> kPreferences[] = {
@@ -128,12 +121,8 @@ void run_tune(const TuneFlags& flags) {
                        flags.likely() ? Growth::far : growth_asked_for(flags.method));
   std::vector<tune::Proposal> first = flags.likely() ? likely(space) : published(space);
   if (!flags.plan.empty()) first.push_back(from_plan(space, read_plan_file(flags.plan)));
-  std::vector<tune::Proposal> rivals;
-  if (space.growth == Growth::none) {
-    rivals = published(space);
-  } else {
-    rivals.push_back(unnamed(space));
-  }
+  const std::vector<tune::Proposal> rivals =
+      space.growth == Growth::none ? published(space) : std::vector{unnamed(space)};
   refuse_if(flags.text.empty() && space.ctx > kLongestBundled,
             cat("the bundled texts are too short for ", space.ctx, " tokens"),
             cat("give your own with --text, or --ctx ", length_text(kLongestBundled), " or less"));
@@ -194,11 +183,10 @@ void run_tune(const TuneFlags& flags) {
   folder.finish(eval::results_text(results), {progress.seconds(), progress.computed()});
   write_output((home / "found.json").string(), to_json(found.ladder).dump(2) + "\n");
   if (!flags.json) std::cout << to_text(result) << "\nFound: " << what << "\n\n" << std::flush;
-  for (const tune::Proposal& rival : rivals) {
-    if (rival.numbers != found.numbers) continue;
+  if (const auto* rival = find_by(rivals, &tune::Proposal::numbers, found.numbers)) {
     if (flags.json) std::cout << eval::results_text(results);
     throw Error(ErrorKind::goal_not_met,
-                cat("none of ", result.trials.size(), " plans is better than ", rival.name,
+                cat("none of ", result.trials.size(), " plans is better than ", rival->name,
                     " on the texts of the search: nothing changes"),
                 "give a larger --budget, more --documents or your own --text");
   }
@@ -237,7 +225,7 @@ void add_tune(CLI::App& app) {
   add(verb, "--budget", flags.budget);
   add(verb, "--prefer", flags.prefer);
   add(verb, "--documents", flags.documents_used)->expected(1, 2);
-  add(verb, "--questions", flags.search.questions)->check(CLI::Range(1, 100));
+  add(verb, "--questions", flags.search.questions)->check(in_range(1, 100));
   add(verb, "--form", flags.form);
   add(verb, "--plan", flags.plan);
   add(verb, "--seed", flags.search.seed);

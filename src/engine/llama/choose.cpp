@@ -108,7 +108,7 @@ class Constraint {
 
   void wait(Token token) {
     written_.push_back(token);
-    if (contains(triggers_, token)) return start(text(token).size());
+    if (has(triggers_, token)) return start(text(token).size());
     std::string end;
     auto first = written_.end();
     while (first != written_.begin() && end.size() < kTriggerBytes) end.insert(0, text(*--first));
@@ -239,7 +239,7 @@ Chooser::Choice Chooser::choose(std::span<const float> logits, std::int64_t posi
   if (!top.valid) throw NanLogits(cat("NaN logits after position ", position));
   if (greedy()) return {Token(top.best), top.gap};
   const auto& banned = chain_->banned;
-  if (chain_->only_bans && !contains(banned, Token(top.best))) {
+  if (chain_->only_bans && !has(banned, Token(top.best))) {
     // What the samplers would find after a look at the whole vocabulary.
     return {Token(top.best), top.gap};
   }

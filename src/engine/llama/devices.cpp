@@ -149,7 +149,7 @@ std::vector<ggml_backend_dev_t> chosen_devices(const LocalOptions& options) {
   if (!options.device.empty()) {
     for (const std::string& name : split_list(options.device)) {
       const ggml_backend_dev_t d = device_named(name);
-      if (is_gpu(d) && !contains(out, d)) out.push_back(d);
+      if (is_gpu(d) && !has(out, d)) out.push_back(d);
     }
   }
   refuse_if(

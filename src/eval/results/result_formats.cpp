@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <time.h>
 
-#include <algorithm>
 #include <cctype>
-#include <cmath>
 #include <set>
 #include <tuple>
 
@@ -12,8 +10,6 @@
 #include "eval/results/result_table.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -34,10 +30,9 @@ ordered_json row_json(const ResultTable& table, const ResultRow& row) {
 
 bool higher_is_better(const ResultRow& row) {
   const Task* task = find_task(row.task);
-  if (task == nullptr) return true;
-  const auto known = std::find_if(task->metrics.begin(), task->metrics.end(),
-                                  [&](const MetricInfo& m) { return m.name == row.metric; });
-  return known == task->metrics.end() || known->higher_is_better;
+  const MetricInfo* known =
+      task != nullptr ? find_by(task->metrics, &MetricInfo::name, row.metric) : nullptr;
+  return known == nullptr || known->higher_is_better;
 }
 
 // Seconds since 1970 of a time that run.json holds.
@@ -55,7 +50,7 @@ std::string sanitized(std::string name) {
 
 void describe_run(const ordered_json& run, ordered_json& json) {
   const ordered_json& model = run.at("model");
-  const auto name = model.at("name").get<std::string>();
+  const std::string name = model.at("name");
   json["config"] = {{"model", "mrrope"},
                     {"model_args",
                      {{"name", name},
@@ -84,27 +79,30 @@ std::string short_number(double value) {
   return fixed(value, value < 10 ? 3 : value < 100 ? 2 : 1);
 }
 
-std::string estimate_cell(const ResultTable& table, const std::string& metric, const Estimate& e) {
-  if (!table.logarithmic && metric != kAnswerLoss) return percent_score(e);
+// A value with its error, where that is known.
+template <typename Text>
+std::string plus_minus(const Estimate& e, Text text) {
   if (e.n == 0) return "-";
-  return short_number(e.value) + (std::isfinite(e.error) ? " +-" + short_number(e.error) : "");
+  return text(e.value) + (std::isfinite(e.error) ? " +-" + text(e.error) : "");
+}
+
+std::string estimate_cell(const ResultTable& table, const std::string& metric, const Estimate& e) {
+  const bool score = !table.logarithmic && metric != kAnswerLoss;
+  return score ? percent_score(e) : plus_minus(e, short_number);
 }
 
 // A difference with its sign: of logarithms in percent, of losses in nats, of scores in points.
 std::string difference_text(const ResultTable& table, const PairedDifference& difference,
                             const std::string& metric = {}) {
-  const Estimate& d = difference.mean_difference;
-  if (metric == kAnswerLoss) {
-    return cat(d.value < 0 ? "" : "+", fixed(d.value, 3),
-               std::isfinite(d.error) ? " +-" + fixed(d.error, 3) : "", " nats");
-  }
-  if (!table.logarithmic) {
-    return cat(d.value < 0 ? "" : "+", percent_score(d), " points");
-  }
-  const Estimate e = difference.percent();
-  const int digits = std::abs(e.value) < 100 ? 1 : 0;
-  return cat(e.value < 0 ? "" : "+", fixed(e.value, digits),
-             std::isfinite(e.error) ? " +-" + fixed(e.error, digits) : "", " %");
+  const bool loss = metric == kAnswerLoss;
+  const bool percent = table.logarithmic && !loss;
+  const Estimate e = percent ? difference.percent() : difference.mean_difference;
+  const int digits = loss ? 3 : std::abs(e.value) < 100 ? 1 : 0;
+  const auto text = [&](double value) { return fixed(value, digits); };
+  return cat(e.value < 0 ? "" : "+", loss || percent ? plus_minus(e, text) : percent_score(e),
+             loss      ? " nats"
+             : percent ? " %"
+                       : " points");
 }
 
 // A row along an axis: a key that no other value has, and its label.
@@ -249,26 +247,17 @@ ResultTable table_from_json(const ordered_json& results) {
   for (const ordered_json& entry : *list) {
     throw_if(!entry.is_object(), ErrorKind::corrupt, "a row of results.json is not an object",
              "run the evaluation again");
-    const auto text = [&](const char* key) {
-      return entry.contains(key) && entry[key].is_string() ? entry[key].get<std::string>() : "";
-    };
-    const auto number = [&](const char* key) {
-      return entry.contains(key) && entry[key].is_number() ? entry[key].get<double>()
-                                                           : std::nan("");
-    };
-    const auto count = [&](const char* key) {
-      const double value = number(key);
-      return value > 0 && value < 9e15 ? std::int64_t(value) : 0;
-    };
-    ResultRow row{text("task"), text("method"), count("length"), {}, text("metric")};
-    if (entry.contains("depth")) row.depth = number("depth");
-    row.estimate = {number("value"), number("stderr"), std::size_t(count("n"))};
+    ResultRow row{.task = text_at(entry, "task"),
+                  .method = text_at(entry, "method"),
+                  .length = count_at(entry, "length"),
+                  .metric = text_at(entry, "metric")};
+    if (entry.contains("depth")) row.depth = value_at(entry, "depth");
+    row.estimate = {value_at(entry, "value"), value_at(entry, "stderr"),
+                    std::size_t(count_at(entry, "n"))};
     if (table.find_method(row.method) == nullptr) {
-      table.methods.push_back({row.method, text("plan"), number("scale")});
+      table.methods.push_back({row.method, text_at(entry, "plan"), value_at(entry, "scale")});
     }
-    if (std::find(table.tasks.begin(), table.tasks.end(), row.task) == table.tasks.end()) {
-      table.tasks.push_back(row.task);
-    }
+    if (!has(table.tasks, row.task)) table.tasks.push_back(row.task);
     if (table.metric.empty()) table.metric = row.metric;
     table.rows.push_back(std::move(row));
   }
@@ -346,10 +335,7 @@ ordered_json lm_eval_results(const ordered_json& run, const ResultTable& table) 
 }
 
 std::string percent_score(const Estimate& score) {
-  if (score.n == 0) return "-";
-  std::string text = fixed(100 * score.value, 1);
-  if (std::isfinite(score.error)) text += " +-" + fixed(100 * score.error, 1);
-  return text;
+  return plus_minus(score, [](double value) { return fixed(100 * value, 1); });
 }
 
 std::string to_text(const ResultTable& table, const TextTable& part, bool shaded) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/results/result_table.h"
 
-#include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <set>
 
@@ -10,8 +8,6 @@
 #include "base/text.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -62,11 +58,7 @@ double incomplete_beta(double a, double b, double x) {
 }  // namespace
 
 const Task* find_task(std::string_view name) {
-  const std::string_view first = name.substr(0, name.find('/'));
-  for (const Task& task : tasks()) {
-    if (task.name == first) return &task;
-  }
-  return nullptr;
+  return find_by(tasks(), &Task::name, name.substr(0, name.find('/')));
 }
 
 const Task& task_of(const ordered_json& run) {
@@ -108,12 +100,20 @@ void check_grid(std::initializer_list<std::size_t> counts) {
 }
 
 std::vector<std::int64_t> recorded_lengths(const ordered_json& list) {
-  std::vector<std::int64_t> lengths;
-  for (const ordered_json& length : list) lengths.push_back(whole<std::int64_t>(length));
-  bool good = !lengths.empty() && lengths.front() > 0;
-  for (std::size_t i = 1; i < lengths.size(); ++i) good &= lengths[i] > lengths[i - 1];
-  if (!good) damaged_run(cat("run.json has unusable lengths: ", quoted(list)));
+  const auto lengths = mapped(list, whole<std::int64_t, ordered_json>);
+  const bool ascending =
+      std::adjacent_find(lengths.begin(), lengths.end(), std::greater_equal()) == lengths.end();
+  if (!ascending || lengths.empty() || lengths.front() < 1)
+    damaged_run(cat("run.json has unusable lengths: ", quoted(list)));
   return lengths;
+}
+
+std::int64_t longest_within(const std::vector<std::int64_t>& lengths, std::int64_t limit) {
+  std::int64_t longest = 0;
+  for (const std::int64_t n : lengths) {
+    if (n <= limit) longest = std::max(longest, n);
+  }
+  return longest;
 }
 
 void damaged_run(const std::string& message, const std::string& hint) {
@@ -148,19 +148,28 @@ MethodRow read_method_row(const ordered_json& entry) {
 }
 
 const MethodRow* ResultTable::find_method(const std::string& method) const {
-  const auto row = std::find_if(methods.begin(), methods.end(),
-                                [&](const MethodRow& m) { return m.method == method; });
-  return row != methods.end() ? &*row : nullptr;
+  return find_by(methods, &MethodRow::method, method);
 }
 
 const ResultRow* ResultTable::find(const std::string& method, std::int64_t length,
                                    const std::string& of_metric, std::optional<double> depth,
                                    const std::string& of_task) const {
-  const auto row = std::find_if(rows.begin(), rows.end(), [&](const ResultRow& r) {
+  return find_by(rows, [&](const ResultRow& r) {
     return r.method == method && r.length == length && r.metric == of_metric && r.depth == depth &&
            r.task == (of_task.empty() ? task : of_task);
   });
-  return row != rows.end() ? &*row : nullptr;
+}
+
+std::optional<PairedDifference> ResultTable::difference(std::int64_t length, const std::string& a,
+                                                        const std::string& b) const {
+  for (const Comparison& c : comparisons) {
+    const bool back = c.a == b && c.b == a;
+    if (c.length != length || c.metric != metric || (!back && (c.a != a || c.b != b))) continue;
+    PairedDifference found = c.difference;
+    if (back) found.mean_difference.value = -found.mean_difference.value;
+    return found;
+  }
+  return std::nullopt;
 }
 
 std::string ResultTable::reason_without_verdicts() const {
@@ -175,22 +184,14 @@ std::string ResultTable::label(const std::string& of_task) const {
   return of_task.starts_with(task + "/") ? of_task.substr(task.size() + 1) : of_task;
 }
 
-std::int64_t ResultTable::reference_length() const {
-  std::int64_t longest = 0;
-  for (const std::int64_t n : lengths) {
-    if (n <= window) longest = n;
-  }
-  return longest;
-}
+std::int64_t ResultTable::reference_length() const { return longest_within(lengths, window); }
 
 ResultTable begin_table(const ordered_json& run) {
   ResultTable table;
   table.task = run.at("task").get<std::string>();
   table.tasks = {table.task};
   table.window = whole<std::int64_t>(run.at("model").at("train_length"));
-  for (const ordered_json& entry : run.at("methods")) {
-    table.methods.push_back(read_method_row(entry));
-  }
+  table.methods = mapped(run.at("methods"), read_method_row);
   return table;
 }
 
@@ -226,9 +227,7 @@ std::size_t collect(const ordered_json& run, const std::vector<ordered_json>& un
 }
 
 Estimate mean_of_units(const UnitValues& units) {
-  std::vector<double> values;
-  for (const auto& [unit, value] : units) values.push_back(value);
-  return mean(values);
+  return mean(mapped(units, &UnitValues::value_type::second));
 }
 
 UnitValues means_of(const UnitValues& units, const std::function<UnitKey(const UnitKey&)>& group) {
@@ -261,8 +260,9 @@ void compare_by(const std::string& metric, const ResultTable& table, std::vector
   }
   if (measured.empty()) return;
   for (const std::int64_t length : table.lengths) {
-    std::vector<UnitValues> units;
-    for (const MethodRow& m : table.methods) units.push_back(measured[{length, m.method}]);
+    const std::vector<UnitValues> units = mapped(table.methods, [&](const MethodRow& m) {
+      return measured[{length, m.method}];
+    });
     const std::size_t first = all.size();
     std::vector<double> p;
     for (std::size_t a = 0; a < units.size(); ++a) {
@@ -288,10 +288,10 @@ std::vector<Comparison> compare_methods(const ResultTable& table) {
 
 std::string zero_baseline_note(const ResultTable& table) {
   if (table.logarithmic) return {};
-  const auto baseline = std::find_if(table.methods.begin(), table.methods.end(),
-                                     [](const MethodRow& m) { return m.untouched || m.grows; });
-  if (baseline == table.methods.end()) return {};
-  std::string names;
+  const MethodRow* baseline =
+      find_by(table.methods, [](const MethodRow& m) { return m.untouched || m.grows; });
+  if (baseline == nullptr) return {};
+  std::vector<std::string> names;
   for (const std::string& task : table.tasks) {
     double best = -1;
     for (const ResultRow& row : table.rows) {
@@ -301,11 +301,11 @@ std::string zero_baseline_note(const ResultTable& table) {
       }
     }
     if (best < 0 || best >= kFailed) continue;
-    names += cat(names.empty() ? "" : ", ", table.label(task), " (", fixed(100 * best, 0), " %)");
+    names.push_back(cat(table.label(task), " (", fixed(100 * best, 0), " %)"));
   }
   if (names.empty()) return {};
   return cat("Inside its window of ", length_text(table.window),
-             " the unmodified model fails: ", names,
+             " the unmodified model fails: ", joined(names, ", "),
              ". Nothing can be learned beyond it from these tasks.");
 }
 
@@ -335,6 +335,20 @@ Estimate mean(std::span<const double> values) {
   double squares = 0;
   for (const double v : values) squares += (v - average) * (v - average);
   return {average, std::sqrt(squares / double(n - 1) / double(n)), n};
+}
+
+Estimate mean_of_means(const std::vector<Estimate>& parts) {
+  double sum = 0;
+  double squares = 0;
+  std::size_t n = 0;
+  for (const Estimate& e : parts) {
+    if (!std::isfinite(e.value)) return {};
+    sum += e.value;
+    squares += e.error * e.error;
+    n += e.n;
+  }
+  const auto k = double(parts.size());
+  return parts.empty() ? Estimate() : Estimate{sum / k, std::sqrt(squares) / k, n};
 }
 
 Estimate exponential(const Estimate& log) {

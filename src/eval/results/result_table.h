@@ -21,6 +21,8 @@
 
 namespace mrrope::eval {
 
+using nlohmann::ordered_json;
+
 // The unit of sampling is the document: tokens of one document depend on each other, so no error is
 // computed over tokens. value is NaN for n = 0, error for n < 2.
 struct Estimate {
@@ -31,6 +33,10 @@ struct Estimate {
 
 // Mean, and sample standard deviation over sqrt(n).
 Estimate mean(std::span<const double> values);
+
+// The mean of means, each counted the same, with the error that follows from theirs; nothing where
+// one of them has no value.
+Estimate mean_of_means(const std::vector<Estimate>& parts);
 
 // exp(value) with error exp(value) * error (delta method): perplexity from mean log loss.
 Estimate exponential(const Estimate& log);
@@ -65,9 +71,9 @@ std::vector<double> holm(std::span<const double> p);
 using UnitPlace = std::vector<std::int64_t>;
 
 // The place of a journal line. May throw Error (corrupt) or an exception of the JSON library.
-using PlaceOf = std::function<UnitPlace(const nlohmann::ordered_json& unit)>;
+using PlaceOf = std::function<UnitPlace(const ordered_json& unit)>;
 // Made once for a run from its run.json.
-using MakePlaceOf = std::function<PlaceOf(const nlohmann::ordered_json& run)>;
+using MakePlaceOf = std::function<PlaceOf(const ordered_json& run)>;
 
 // How a metric is shown.
 struct MetricInfo {
@@ -95,8 +101,7 @@ struct Task {
   std::vector<MetricInfo> metrics;
   MakePlaceOf places;
   // Throws Error (corrupt).
-  std::function<ResultTable(const nlohmann::ordered_json& run,
-                            const std::vector<nlohmann::ordered_json>& units)>
+  std::function<ResultTable(const ordered_json& run, const std::vector<ordered_json>& units)>
       results;
 };
 
@@ -113,29 +118,32 @@ std::vector<Task>& tasks();
 // The task of a row or a run: "ruler" for "ruler/vt". Null where there is none.
 const Task* find_task(std::string_view name);
 // The task of a run. Throws Error (corrupt).
-const Task& task_of(const nlohmann::ordered_json& run);
+const Task& task_of(const ordered_json& run);
 
 // The places of journal lines. Throws Error (corrupt) on a line that is not of this run or lacks
 // something, with the number of the line.
-std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const nlohmann::ordered_json& run,
-                                   const std::vector<nlohmann::ordered_json>& units);
+std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const ordered_json& run,
+                                   const std::vector<ordered_json>& units);
 
 // Refuses a run whose results would not fit into memory: the counts in run.json are only a claim.
 // Throws Error (corrupt) where the product is above 2 million.
 void check_grid(std::initializer_list<std::size_t> counts);
 
 // Lengths in run.json. Throws Error (corrupt) where they are not positive and ascending, or none.
-std::vector<std::int64_t> recorded_lengths(const nlohmann::ordered_json& list);
+std::vector<std::int64_t> recorded_lengths(const ordered_json& list);
+
+// The longest of those up to a limit; 0: none is.
+std::int64_t longest_within(const std::vector<std::int64_t>& lengths, std::int64_t limit);
 
 // Throws Error (corrupt): run.json cannot be of an evaluation, or a journal line not of its run.
 [[noreturn]] void damaged_run(
     const std::string& message,
     const std::string& hint = "give another folder, or run the evaluation again");
-[[noreturn]] void foreign_line(const nlohmann::ordered_json& line);
+[[noreturn]] void foreign_line(const ordered_json& line);
 
 // A number of tokens in a unit of a journal. Throws as foreign_line() if it is negative or so large
 // that sums could overflow.
-std::int64_t token_count(const nlohmann::ordered_json& unit, const char* key);
+std::int64_t token_count(const ordered_json& unit, const char* key);
 
 // Calls action, and turns an exception of the JSON library into Error (corrupt).
 void read_recorded(const std::function<void()>& action);
@@ -156,7 +164,7 @@ struct MethodRow {
   bool grows = false;      // the unmodified model inside its window
 };
 // May throw an exception of the JSON library.
-MethodRow read_method_row(const nlohmann::ordered_json& entry);
+MethodRow read_method_row(const ordered_json& entry);
 
 struct ResultRow {
   std::string task;  // of the run, or a part of it: "ruler/vt"
@@ -221,7 +229,7 @@ struct ResultTable {
   std::vector<Verdict> verdicts;  // one per method, or none
 
   // Keys of results.json after these.
-  nlohmann::ordered_json more = nlohmann::ordered_json::object();
+  ordered_json more = ordered_json::object();
 
   // For a terminal: before the tables, the tables, after them, and at the end.
   std::string heading;
@@ -239,6 +247,9 @@ struct ResultTable {
   const ResultRow* find(const std::string& method, std::int64_t length,
                         const std::string& of_metric, std::optional<double> depth = {},
                         const std::string& of_task = {}) const;
+  // Of a from b at one length, by the table's metric; null where they were not compared.
+  std::optional<PairedDifference> difference(std::int64_t length, const std::string& a,
+                                             const std::string& b) const;
   // Why none of several methods has a verdict, if the reason is the same for all; otherwise empty.
   std::string reason_without_verdicts() const;
   // "vt" for "ruler/vt" in a run of ruler.
@@ -249,16 +260,15 @@ struct ResultTable {
 
 // A table with the task, the window and the methods of run.json. May throw an exception of the JSON
 // library.
-ResultTable begin_table(const nlohmann::ordered_json& run);
+ResultTable begin_table(const ordered_json& run);
 
 // Calls use(method, line) for every line that holds an answer, in their order. A prompt without an
 // answer is sent again by the next run, and then the later line counts. Returns how many never got
 // one. Throws Error (corrupt) on a line of another task or method, and what use and the JSON
 // library throw.
-std::size_t collect(
-    const nlohmann::ordered_json& run, const std::vector<nlohmann::ordered_json>& units,
-    const MakePlaceOf& places,
-    const std::function<void(std::size_t method, const nlohmann::ordered_json& unit)>& use);
+std::size_t collect(const ordered_json& run, const std::vector<ordered_json>& units,
+                    const MakePlaceOf& places,
+                    const std::function<void(std::size_t method, const ordered_json& unit)>& use);
 
 // Their mean, with its error over units.
 Estimate mean_of_units(const UnitValues& units);
@@ -287,16 +297,15 @@ std::string sharing_remark(std::int64_t tokens, std::int64_t naive_tokens);
 
 // Gives the number of a line's method among those of run.json. Throws Error (corrupt) and
 // exceptions of the JSON library.
-std::function<std::size_t(const nlohmann::ordered_json& unit)> method_finder(
-    const nlohmann::ordered_json& run);
+std::function<std::size_t(const ordered_json& unit)> method_finder(const ordered_json& run);
 
 // results.json: rows {task, method, plan, scale, length, depth?, metric, value, stderr, n},
 // comparisons, verdicts, and what else the task has.
-nlohmann::ordered_json to_json(const ResultTable& table);
+ordered_json to_json(const ResultTable& table);
 
 // The rows of a results.json whose task this build does not know. What is missing there is empty
 // or NaN. Throws Error (corrupt) where it has no rows.
-ResultTable table_from_json(const nlohmann::ordered_json& results);
+ResultTable table_from_json(const ordered_json& results);
 
 // One line per row below a header line; empty fields where there is no depth or nothing was
 // measured. Quoted as in RFC 4180, lines end in a line feed.
@@ -305,7 +314,7 @@ std::string results_csv(const ResultTable& table);
 // The schema of lm-evaluation-harness 0.4. A method at a length (and depth) is one task there, such
 // as "needle/pro/8192/depth_50"; "needle/pro" groups them. A standard error that is not known is
 // "N/A", as there; a value that was not measured is null. run: run.json. Throws Error (corrupt).
-nlohmann::ordered_json lm_eval_results(const nlohmann::ordered_json& run, const ResultTable& table);
+ordered_json lm_eval_results(const ordered_json& run, const ResultTable& table);
 
 // Plain ASCII for a terminal: tables, comparisons at the longest length, verdicts, remarks. shaded:
 // heat maps with a coloured background, for terminals that know 256 colours.
@@ -319,17 +328,16 @@ std::string percent_score(const Estimate& score);
 // The results of a task, whose Filler(run, table, more...) has unit(method, line), called for every
 // line that holds an answer, and finish(), which adds the rows. Throws Error (corrupt).
 template <typename Filler, typename... More>
-ResultTable fill_table(const nlohmann::ordered_json& run,
-                       const std::vector<nlohmann::ordered_json>& units, const MakePlaceOf& places,
-                       const More&... more) {
+ResultTable fill_table(const ordered_json& run, const std::vector<ordered_json>& units,
+                       const MakePlaceOf& places, const More&... more) {
   ResultTable table;
   read_recorded([&] {
     table = begin_table(run);
     Filler filler(run, table, more...);
     check_grid({table.methods.size(), table.methods.size(), table.lengths.size()});
-    table.failed = collect(
-        run, units, places,
-        [&](std::size_t method, const nlohmann::ordered_json& unit) { filler.unit(method, unit); });
+    table.failed = collect(run, units, places, [&](std::size_t method, const ordered_json& unit) {
+      filler.unit(method, unit);
+    });
     filler.finish();
     table.comparisons = compare_methods(table);
   });

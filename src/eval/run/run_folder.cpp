@@ -6,14 +6,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
-#include <utility>
 
 #include "base/files/output_file.h"
-#include "base/files/source.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -22,8 +19,6 @@
 namespace mrrope::eval {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
-
 namespace {
 
 constexpr const char* kRun = "run.json";
@@ -40,11 +35,10 @@ constexpr std::chrono::seconds kCostInterval{5};
 // Results do not depend on these, or (precision, model_file) the digest of the model and the engine
 // say the same.
 ordered_json without_volatile(ordered_json run) {
-  run.erase("command");
-  run.erase("commit");  // added where runs are kept (tools/docs)
-  run.erase("precision");
-  run.erase("model_file");
-  run.erase("measured");
+  // A commit is added where runs are kept (tools/docs).
+  for (const char* key : {"command", "commit", "precision", "model_file", "measured"}) {
+    run.erase(key);
+  }
   return run;
 }
 
@@ -121,15 +115,6 @@ void make_folder(const fs::path& folder) {
   }
 }
 
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  gmtime_r(&now, &parts);
-  char text[32];
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text;
-}
-
 [[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
   const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
   throw Error(ErrorKind::failed,
@@ -178,10 +163,9 @@ ParsedJournal parse_journal(const std::string& content, const std::string& name)
       line = parse_line(std::string_view(content).substr(parsed.size, end - parsed.size), name);
     }
     if (!line.is_object()) {
-      if (end != std::string::npos && end + 1 < content.size()) {
-        damaged_run(cat(name, " is damaged in line ", parsed.lines.size() + 1),
-                    "delete this line, or the folder; or give another --out");
-      }
+      throw_if(end != std::string::npos && end + 1 < content.size(), ErrorKind::corrupt,
+               cat(name, " is damaged in line ", parsed.lines.size() + 1),
+               "delete this line, or the folder; or give another --out");
       parsed.half_line = content.size() - parsed.size;
       break;
     }
@@ -255,7 +239,7 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
     run["shard"] = {{"index", info_.shard.index}, {"count", info_.shard.count}, {"units", units}};
   }
   run_ = std::move(run);
-  started_ = utc_now();
+  started_ = time_text(std::time(nullptr));
   if (in_memory()) return;
 
   const std::vector<ordered_json>& lines = journal_->lines();
@@ -345,7 +329,7 @@ void RunFolder::read_cost(const ordered_json& there) {
 void RunFolder::set_cost(const RunCost& so_far) {
   if (so_far.tokens == 0) return;  // nothing was computed: what earlier calls have measured stays
   const ordered_json now = {{"started", started_},
-                            {"finished", utc_now()},
+                            {"finished", time_text(std::time(nullptr))},
                             {"seconds", so_far.seconds},
                             {"tokens", so_far.tokens},
                             {"tokens_per_second", double(so_far.tokens) / so_far.seconds},

@@ -6,12 +6,8 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
 #include "eval/results/result_table.h"
 #include "mrrope/error.h"
@@ -21,7 +17,7 @@ namespace mrrope::eval {
 // The journal: one JSON object per line and finished unit of work. A line counts once its line feed
 // is on the disk, so a run killed at any moment loses only what it was computing.
 struct ParsedJournal {
-  std::vector<nlohmann::ordered_json> lines;
+  std::vector<ordered_json> lines;
   std::uint64_t size = 0;       // bytes of whole lines
   std::uint64_t half_line = 0;  // bytes after them: without a line feed, or not a JSON object
 };
@@ -39,12 +35,12 @@ class Journal {
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  const std::vector<nlohmann::ordered_json>& lines() const noexcept { return parsed_.lines; }
+  const std::vector<ordered_json>& lines() const noexcept { return parsed_.lines; }
   std::uint64_t half_line() const noexcept { return parsed_.half_line; }
 
   // One write(), and one flush to the disk: without it, what the process wrote survives its end,
   // but not a power cut. After a failure the file is as it was before.
-  void append(const nlohmann::ordered_json& line, bool flush = true);
+  void append(const ordered_json& line, bool flush = true);
   // Removes all lines.
   void clear();
 
@@ -67,8 +63,8 @@ struct RunInfo {
   std::string model_digest;  // model_digest()
   std::uint64_t seed = 1;
   Shard shard{};
-  nlohmann::ordered_json precision{};   // number types of weights and cache, for the reader
-  nlohmann::ordered_json model_file{};  // {path, train_ctx?, replace_scaling?}, for commands
+  ordered_json precision{};   // number types of weights and cache, for the reader
+  ordered_json model_file{};  // {path, train_ctx?, replace_scaling?}, for commands
 };
 
 // What a call of the command has computed so far; kept separate from its results.
@@ -91,22 +87,21 @@ class RunFolder {
   // identity: everything that the results depend on. Writes run.json, or throws Error (usage)
   // naming the first difference if the folder belongs to another run. units: how many this run, or
   // this shard of it, has in all.
-  void begin(const nlohmann::ordered_json& identity, std::size_t units = 0);
+  void begin(const ordered_json& identity, std::size_t units = 0);
 
   // What run.json holds. Valid after begin().
-  const nlohmann::ordered_json& run() const noexcept { return run_; }
+  const ordered_json& run() const noexcept { return run_; }
 
   // Finished units, oldest first.
-  const std::vector<nlohmann::ordered_json>& units() const noexcept { return units_; }
+  const std::vector<ordered_json>& units() const noexcept { return units_; }
   // The cost goes into run.json, on top of the cost of earlier calls, every few seconds and at the
   // end: a call that is killed loses the cost since the last time.
-  void append(const nlohmann::ordered_json& unit, const RunCost& so_far = {});
+  void append(const ordered_json& unit, const RunCost& so_far = {});
 
   // Finished parts of the unit at this place, which an earlier call did not finish, oldest first.
-  std::vector<nlohmann::ordered_json> parts(const UnitPlace& place) const;
+  std::vector<ordered_json> parts(const UnitPlace& place) const;
   // They are kept until the unit is appended.
-  void append_part(const UnitPlace& place, const nlohmann::ordered_json& part,
-                   const RunCost& so_far);
+  void append_part(const UnitPlace& place, const ordered_json& part, const RunCost& so_far);
 
   // Writes results.json and the cost; for a shard the cost alone, since its results are a part.
   void finish(const std::string& results, const RunCost& cost);
@@ -123,7 +118,7 @@ class RunFolder {
 
  private:
   void open_parts();
-  void read_cost(const nlohmann::ordered_json& there);
+  void read_cost(const ordered_json& there);
   void set_cost(const RunCost& so_far);
   void save_cost();
 
@@ -131,38 +126,38 @@ class RunFolder {
   RunInfo info_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Journal> parts_;  // null: no file; the first line names run and unit
-  nlohmann::ordered_json run_;
+  ordered_json run_;
   std::string started_;
-  nlohmann::ordered_json earlier_;  // what calls before this one measured, or null
-  bool cost_changed_ = false;       // since run.json was written
+  ordered_json earlier_;       // what calls before this one measured, or null
+  bool cost_changed_ = false;  // since run.json was written
   std::chrono::steady_clock::time_point cost_saved_{};
-  std::vector<nlohmann::ordered_json> units_;
+  std::vector<ordered_json> units_;
   std::vector<std::string> notes_;
 };
 
 // run.json and the units of a folder, for reports: without a lock, without a model. An incomplete
 // last line is ignored. Throws Error: failed (missing), corrupt.
 struct RecordedRun {
-  nlohmann::ordered_json run;
-  std::vector<nlohmann::ordered_json> units;
+  ordered_json run;
+  std::vector<ordered_json> units;
 };
 RecordedRun read_run(const std::filesystem::path& folder);
 
 // run.json of the run that a shard is part of.
-nlohmann::ordered_json whole_run(nlohmann::ordered_json run);
+ordered_json whole_run(ordered_json run);
 
 // "measured" of both calls or shards: time and tokens add up, as if one machine had done it. Throws
 // an exception of the JSON library.
-nlohmann::ordered_json total_cost(const nlohmann::ordered_json& a, const nlohmann::ordered_json& b);
+ordered_json total_cost(const ordered_json& a, const ordered_json& b);
 
 // Empty, or the first thing that results depend on and that differs between the two.
-std::string run_difference(const nlohmann::ordered_json& there, const nlohmann::ordered_json& now);
+std::string run_difference(const ordered_json& there, const ordered_json& now);
 
 // Writes run.json and journal.jsonl. Throws Error: usage (the folder holds another run), failed.
 void write_recorded(const std::filesystem::path& folder, const RecordedRun& recorded);
 
 // An object as JSON text, with one line for every element of its lists.
-std::string results_text(const nlohmann::ordered_json& results);
+std::string results_text(const ordered_json& results);
 
 // The most memory this process has held, in bytes.
 std::uint64_t peak_memory();

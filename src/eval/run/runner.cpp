@@ -3,18 +3,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cmath>
 #include <condition_variable>
-#include <cstdio>
-#include <cstdlib>
 #include <deque>
 #include <exception>
-#include <map>
 #include <mutex>
 #include <numeric>
 #include <set>
-#include <string_view>
 #include <thread>
 
 #include "base/files/output_file.h"
@@ -24,8 +18,6 @@
 #include "formats/plan_file.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -108,11 +100,7 @@ class Askers {
 
 // "status 429 x3, cut x1"; empty where there are none.
 std::string retries_text(const std::map<std::string, int>& counts) {
-  std::string text;
-  for (const auto& [kind, count] : counts) {
-    text += cat(text.empty() ? "" : ", ", kind, " x", count);
-  }
-  return text;
+  return joined(mapped(counts, [](const auto& c) { return cat(c.first, " x", c.second); }), ", ");
 }
 
 // Prompts for a model behind an endpoint, several in flight at once. Answers are journaled in this
@@ -190,9 +178,7 @@ ordered_json compute_named(UnitWork& work, const Unit& unit, UnitProgress& progr
 
 // The units of this shard.
 std::vector<std::size_t> own_units(const std::vector<Unit>& units, const Shard& shard) {
-  std::vector<std::int64_t> costs;
-  for (const Unit& unit : units) costs.push_back(unit.cost);
-  const std::vector<bool> mine = assign_shard(costs, shard);
+  const std::vector<bool> mine = assign_shard(mapped(units, &Unit::cost), shard);
   std::vector<std::size_t> own;
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (mine[units[i].same_as.value_or(i)]) own.push_back(i);
@@ -321,17 +307,16 @@ void note_same_models(RunFolder& folder, const std::vector<MethodUnderTest>& met
                       const std::vector<std::int64_t>& lengths) {
   std::set<std::string> notes;
   for (const std::int64_t longest : lengths) {
-    std::map<std::size_t, std::string> names;
+    std::map<std::size_t, std::vector<std::string>> names;
     for (std::size_t m = 0; m < methods.size(); ++m) {
       const auto first = same_before(methods, m, longest);
-      if (first) names[*first] += cat(names[*first].empty() ? "" : ", ", methods[m].name);
+      if (first) names[*first].push_back(methods[m].name);
     }
-    std::string text;
-    for (const auto& [first, list] : names) {
-      text += cat(text.empty() ? "" : "; ", "the same model as ", methods[first].name, " up to ",
-                  length_text(longest), ", so measured once: ", list);
-    }
-    if (!text.empty()) notes.insert(text);
+    const auto texts = mapped(names, [&](const auto& same) {
+      return cat("the same model as ", methods[same.first].name, " up to ", length_text(longest),
+                 ", so measured once: ", joined(same.second, ", "));
+    });
+    if (!texts.empty()) notes.insert(joined(texts, "; "));
   }
   for (const std::string& text : notes) folder.add_note(text);
 }
@@ -344,11 +329,18 @@ std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths) {
   return lengths;
 }
 
+std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t last) {
+  std::vector<std::int64_t> lengths;
+  for (std::int64_t n = first; n < last; n *= 2) lengths.push_back(n);
+  lengths.push_back(last);
+  return lengths;
+}
+
 void check_names(const std::vector<MethodUnderTest>& methods) {
   std::set<std::string> names;
   for (const MethodUnderTest& method : methods) {
-    if (names.insert(method.name).second) continue;
-    refuse(cat("method ", method.name, " is given twice"), "name each method once");
+    refuse_if(!names.insert(method.name).second, cat("method ", method.name, " is given twice"),
+              "name each method once");
   }
 }
 

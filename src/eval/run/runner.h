@@ -3,20 +3,8 @@
 // the rest on a local engine or asks an endpoint, and journals each one.
 #pragma once
 
-#include <chrono>
-#include <cstdint>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
-#include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
-#include "model/prompt_model.h"
 #include "model/timeline_model.h"
-#include "mrrope/ladder.h"
 
 namespace mrrope::eval {
 
@@ -39,7 +27,7 @@ class Target {
   }
 
   // For run.json: {name, architecture, train_length}.
-  nlohmann::ordered_json identity() const;
+  ordered_json identity() const;
 
  private:
   TimelineModel* timelines_ = nullptr;
@@ -71,6 +59,9 @@ MethodUnderTest served_method();
 // Ascending, each once.
 std::vector<std::int64_t> sorted_lengths(std::vector<std::int64_t> lengths);
 
+// The first, and twice as much each time up to the last, which is always there.
+std::vector<std::int64_t> doubling(std::int64_t first, std::int64_t last);
+
 // Throws Error (usage) if two have the same name.
 void check_names(const std::vector<MethodUnderTest>& methods);
 
@@ -80,12 +71,11 @@ void check_methods(const Target& target, const std::vector<MethodUnderTest>& met
                    const std::vector<std::int64_t>& lengths);
 
 // Their entries in run.json.
-nlohmann::ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
+ordered_json methods_identity(const std::vector<MethodUnderTest>& methods);
 
 // What every run.json has; a task adds its texts.
-nlohmann::ordered_json run_identity(const std::string& task, const Target& target,
-                                    const std::vector<MethodUnderTest>& methods,
-                                    nlohmann::ordered_json settings);
+ordered_json run_identity(const std::string& task, const Target& target,
+                          const std::vector<MethodUnderTest>& methods, ordered_json settings);
 
 // Progress on stderr: a bar on a terminal, redrawn in place; elsewhere a line now and then; nothing
 // in the first two seconds, unless at_once(). It uses no colours, so NO_COLOR holds.
@@ -184,8 +174,8 @@ class UnitProgress {
   void begin(const Unit& unit);
   // A unit that takes long has parts, one per answer, so that a stop loses little. Those that an
   // earlier call finished, in the order in which they were computed.
-  const std::vector<nlohmann::ordered_json>& parts() const noexcept { return parts_; }
-  void part_done(nlohmann::ordered_json part);
+  const std::vector<ordered_json>& parts() const noexcept { return parts_; }
+  void part_done(ordered_json part);
   // cost: the share of the unit's cost that its finished parts save.
   void skip(std::int64_t cost) { progress_.skip(cost); }
 
@@ -209,7 +199,7 @@ class UnitProgress {
   Progress& progress_;
   std::size_t units_;
   UnitPlace place_;
-  std::vector<nlohmann::ordered_json> parts_;
+  std::vector<ordered_json> parts_;
   std::size_t done_ = 0;
   std::int64_t tokens_ = 0;
 };
@@ -219,7 +209,7 @@ struct Question {
   WholePrompt prompt;
   GenerateOptions options;  // on_text is taken for Ctrl-C
   // The line of its unit. Null: no answer came, and the runner adds the reason.
-  std::function<nlohmann::ordered_json(const Generation* said)> line{};
+  std::function<ordered_json(const Generation* said)> line{};
 };
 
 // The units of one run of a task.
@@ -230,9 +220,9 @@ class UnitWork {
   // Of the whole run, in the order in which they are computed. Called once.
   virtual std::vector<Unit> units() = 0;
   // Its journal line, on a local engine.
-  virtual nlohmann::ordered_json compute(const Unit& unit, UnitProgress& progress) = 0;
+  virtual ordered_json compute(const Unit& unit, UnitProgress& progress) = 0;
   // Changes what it has from the unit that it is the same as, where a task must.
-  virtual void same(const Unit& /*unit*/, nlohmann::ordered_json& /*line*/) const {}
+  virtual void same(const Unit& /*unit*/, ordered_json& /*line*/) const {}
 
   // For a task that can ask an endpoint, where a unit is one prompt. Prompts are made in order,
   // shortly before they are sent; answers arrive in any order.
@@ -248,7 +238,7 @@ void add_units(std::vector<Unit>& all, const std::vector<MethodUnderTest>& metho
 // identity names the task, whose row says how. Throws Error: interrupted (with the command to
 // resume), corrupt, and whatever the engine throws, with the unit named; behind an endpoint what
 // ask() throws, or (failed) after as many failures in a row as prompts are in flight, at least 8.
-ResultTable run_job(const Target& target, UnitWork& work, const nlohmann::ordered_json& identity,
+ResultTable run_job(const Target& target, UnitWork& work, const ordered_json& identity,
                     RunFolder& folder, Progress& progress);
 
 struct EvaluationOptions {
@@ -260,7 +250,7 @@ struct EvaluationOptions {
 
 struct Evaluation {
   ResultTable table;
-  nlohmann::ordered_json run;      // run.json
+  ordered_json run;                // run.json
   std::string printed;             // the results in the format; of a shard what it has done
   std::vector<std::string> notes;  // what the user should know, files that were written
 };

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <charconv>
 #include <iterator>
-#include <map>
 #include <numeric>
 
 #include "base/files/output_file.h"
@@ -13,8 +10,6 @@
 namespace mrrope::eval {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
-
 namespace {
 
 bool possible(const Shard& shard) {
@@ -37,10 +32,8 @@ Part read_part(const fs::path& folder) {
             cat(folder.string(), " holds a whole run, not a shard"),
             "give the folders of mrrope eval ... --shard 1/N, 2/N, ...");
   // Without an answer a unit is not done.
-  auto& units = part.recorded.units;
-  units.erase(std::remove_if(units.begin(), units.end(),
-                             [](const ordered_json& unit) { return unit.contains("no_answer"); }),
-              units.end());
+  std::erase_if(part.recorded.units,
+                [](const ordered_json& unit) { return unit.contains("no_answer"); });
   try {
     part.shard = {whole<std::size_t>(entry->at("index")), whole<std::size_t>(entry->at("count"))};
     part.units = whole<std::size_t>(entry->at("units"));
@@ -58,13 +51,11 @@ void put_in_order(RecordedRun& whole) {
       unit_places(task_of(whole.run).places, whole.run, whole.units);
   std::map<UnitPlace, ordered_json> sorted;
   for (std::size_t i = 0; i < places.size(); ++i) {
-    if (!sorted.emplace(places[i], whole.units[i]).second) {
-      damaged_run(cat("two journals hold the same unit: ", whole.units[i].dump().substr(0, 200)),
-                  "these are not the shards of one run; run one of them again");
-    }
+    throw_if(!sorted.emplace(places[i], whole.units[i]).second, ErrorKind::corrupt,
+             cat("two journals hold the same unit: ", whole.units[i].dump().substr(0, 200)),
+             "these are not the shards of one run; run one of them again");
   }
-  whole.units.clear();
-  for (auto& [place, unit] : sorted) whole.units.push_back(std::move(unit));
+  whole.units = mapped(sorted, [](const auto& placed) { return placed.second; });
 }
 
 }  // namespace
@@ -98,8 +89,7 @@ std::vector<bool> assign_shard(const std::vector<std::int64_t>& costs, const Sha
 }
 
 JoinedRun join_shards(const std::vector<fs::path>& folders) {
-  std::vector<Part> parts;
-  for (const fs::path& folder : folders) parts.push_back(read_part(folder));
+  std::vector<Part> parts = mapped(folders, read_part);
   const Part& first = parts.front();
   const std::size_t first_count = first.shard.count;
   const ordered_json whole = whole_run(first.recorded.run);

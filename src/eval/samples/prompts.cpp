@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/samples/prompts.h"
 
-#include <algorithm>
-#include <cmath>
-#include <memory>
-#include <optional>
 #include <set>
-#include <span>
 #include <tuple>
 
 #include "base/json.h"
@@ -15,8 +10,6 @@
 #include "eval/text/word_list.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -237,9 +230,8 @@ Prompts read_prompts(const std::filesystem::path& path, std::string* sha256) {
   for (const auto& [key, value] : file.items()) {
     const auto known = prompts.find(key);
     if (known == prompts.end()) {
-      std::string names;
-      for (const auto& [k, v] : prompts) names += cat(names.empty() ? "" : ", ", k);
-      corrupt(cat("there is no prompt ", shown(key)), cat("the names are ", names));
+      corrupt(cat("there is no prompt ", shown(key)),
+              cat("the names are ", joined(mapped(prompts, &Prompts::value_type::first), ", ")));
     }
     if (!value.is_object() || !value.contains("text")) {
       corrupt(cat("prompt ", key, " has no text"),
@@ -255,8 +247,8 @@ Prompts read_prompts(const std::filesystem::path& path, std::string* sha256) {
     }
     const std::set<std::string> allowed = places(known->second);
     const std::set<std::string> used = places(prompt);
-    std::string list;
-    for (const std::string& place : allowed) list += cat(list.empty() ? "{" : ", {", place, "}");
+    const std::string list =
+        joined(mapped(allowed, [](const auto& place) { return "{" + place + "}"; }), ", ");
     for (const std::string& place : used) {
       if (allowed.count(place) == 0) {
         corrupt(cat("prompt ", key, " has no placeholder {", place, "}"), cat("it may use ", list));
@@ -286,11 +278,9 @@ std::string fill(std::string_view text, const Fill& values) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const std::string_view name = place_at(text, i);
-    const auto value = std::find_if(values.begin(), values.end(), [&](const auto& v) {
-      return !name.empty() && v.first == name;
-    });
-    out += value != values.end() ? value->second : text.substr(i, 1);
-    i += value != values.end() ? name.size() + 2 : 1;
+    const auto* value = name.empty() ? nullptr : find_by(values, &Fill::value_type::first, name);
+    out += value != nullptr ? value->second : text.substr(i, 1);
+    i += value != nullptr ? name.size() + 2 : 1;
   }
   return out;
 }
@@ -335,7 +325,7 @@ std::vector<Token> PromptFrame::with_bos(std::vector<Token> tokens) const {
   return tokens;
 }
 
-nlohmann::ordered_json PromptFrame::identity() const {
+ordered_json PromptFrame::identity() const {
   return {{"chat", chat_},
           {"chat_before", before_},
           {"chat_after", after_},
@@ -359,7 +349,7 @@ std::vector<Token> TokenCounter::tokens(std::string_view text) {
     if (known == known_.end()) {
       known = known_.emplace(key, model_.tokenize(key, false, special_)).first;
     }
-    all.insert(all.end(), known->second.begin(), known->second.end());
+    extend(all, known->second);
   };
   std::size_t begin = 0;
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
@@ -389,8 +379,7 @@ SampleSet cut_set(SampleSet set, std::vector<Draft> drafts, std::size_t count, R
       chosen->push_back(std::move(drafts[i]));
     }
   }
-  ids = ordered_json::array();
-  for (const Draft& draft : *chosen) ids.push_back(draft.id);
+  ids = mapped(*chosen, &Draft::id);
   set.count = chosen->size();
   set.make = [chosen, &frame, room = set.length - set.answer_tokens](std::size_t i) {
     return cut_sample((*chosen)[i], frame, room);

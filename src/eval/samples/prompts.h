@@ -5,20 +5,10 @@
 // A frame is what surrounds them: BOS, the model's chat template, the beginning of the answer.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <functional>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
 #include <unordered_map>
-#include <utility>
-#include <vector>
 
 #include "base/random.h"
 #include "eval/samples/sample.h"
-#include "model/prompt_model.h"
 
 namespace mrrope::eval {
 
@@ -38,7 +28,7 @@ const Prompts& builtin_prompts();
 Prompts read_prompts(const std::filesystem::path& path, std::string* sha256 = nullptr);
 
 // For a run's identity: the prompts whose names begin so.
-nlohmann::ordered_json prompts_identity(const Prompts& prompts, std::string_view beginning);
+ordered_json prompts_identity(const Prompts& prompts, std::string_view beginning);
 
 using Fill = std::vector<std::pair<std::string_view, std::string_view>>;
 
@@ -74,7 +64,7 @@ class PromptFrame {
 
   const Tokenizer& model() const noexcept { return model_; }
   bool chat() const noexcept { return chat_; }
-  nlohmann::ordered_json identity() const;
+  ordered_json identity() const;
 
  private:
   const Tokenizer& model_;
@@ -111,7 +101,7 @@ struct Draft {
   std::string body;
   std::string prefix;
   std::vector<std::string> expected;
-  nlohmann::ordered_json more = nlohmann::ordered_json::object();
+  ordered_json more = ordered_json::object();
   std::string id{};  // of a draft that was read
 };
 
@@ -121,7 +111,7 @@ struct Drafter {
   std::int64_t max = INT64_MAX;
   std::size_t questions = 1;  // so many consecutive drafts ask about one text
   // A pure function. More units give a longer text. Drafts about one text get equal numbers.
-  std::function<Draft(std::int64_t units, std::size_t index, Random& random)> draft;
+  std::function<Draft(std::int64_t units, std::size_t index, Random& random)> draft{};
 };
 
 // The set with samples of a drafter, whose random numbers depend on the seed, the task and the
@@ -135,6 +125,6 @@ SampleSet fitted_set(SampleSet set, std::uint64_t seed, Drafter drafter, const P
 // BOS are kept, and it is marked. As in the original benchmarks, the halves are turned into text,
 // which is tokenized again. ids: of those chosen. The frame must outlive the set.
 SampleSet cut_set(SampleSet set, std::vector<Draft> drafts, std::size_t count, Random random,
-                  const PromptFrame& frame, nlohmann::ordered_json& ids);
+                  const PromptFrame& frame, ordered_json& ids);
 
 }  // namespace mrrope::eval

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/samples/sample.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
 #include <numeric>
 #include <set>
 
-#include "base/files/source.h"
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -184,8 +178,7 @@ class SampleUnits : public UnitWork {
 
   static ordered_json record(const Sample& sample) {
     ordered_json json = {{"id", sample.id}, {"prompt_tokens", sample.prompt.size()}};
-    json["expected"] = ordered_json::array();
-    for (const std::string& e : sample.expected) json["expected"].push_back(valid_utf8(e));
+    json["expected"] = mapped(sample.expected, valid_utf8);
     json.update(sample.more);
     return json;
   }
@@ -269,25 +262,8 @@ class SampleUnits : public UnitWork {
 
 constexpr std::size_t kCost = 20;  // a row here costs more than a number
 
-// The set and the number of a sample in it. Only samples of the journal take memory: the counts in
-// run.json are only a claim.
-using SampleKey = std::pair<std::size_t, std::size_t>;
-
-// The mean of the tasks' scores, each counted the same, with the error that follows from theirs.
-Estimate mean_of(const std::vector<Estimate>& parts) {
-  double sum = 0;
-  double squares = 0;
-  std::size_t n = 0;
-  for (const Estimate& e : parts) {
-    if (e.n == 0) return {};
-    sum += e.value;
-    squares += e.error * e.error;
-    n += e.n;
-  }
-  const auto k = double(parts.size());
-  return parts.empty() ? Estimate() : Estimate{sum / k, std::sqrt(squares) / k, n};
-}
-
+// Units are the set and the number of a sample in it. Only samples of the journal take memory: the
+// counts in run.json are only a claim.
 class Scores {
  public:
   Scores(const ordered_json& run, ResultTable& table, const SampleRules& rules)
@@ -295,9 +271,8 @@ class Scores {
     const ordered_json& settings = run.at("settings");
     source_ = settings.value("source", "");
     group_ = whole<std::size_t>(settings.at("group"));
-    if (group_ == 0 || run.at("sets").empty()) {
-      damaged_run("run.json describes a run without samples");
-    }
+    const bool none = group_ == 0 || run.at("sets").empty();
+    if (none) damaged_run("run.json describes a run without samples");
     table.tasks.clear();
     std::set<std::string> tasks;
     std::size_t units = 0;
@@ -317,7 +292,7 @@ class Scores {
       if (set.count > 0) sampled_.insert(set.task);
       sets_.push_back(std::move(set));
     }
-    for (const auto& [length, at] : tasks_at_) table.lengths.push_back(length);
+    table.lengths = mapped(tasks_at_, [](const auto& at) { return at.first; });
     table.units = questions_ > 1 ? "texts" : "samples";
     table.expected_units = units * table.methods.size();
     check_grid({table.methods.size(), table.lengths.size(), table.tasks.size() + 1, kCost});
@@ -369,13 +344,11 @@ class Scores {
   // Of one method and metric, by length and row.
   using Values = std::map<std::pair<std::int64_t, std::string>, UnitValues>;
 
-  void sample(std::size_t method, const SampleKey& key, const ordered_json& record) {
+  void sample(std::size_t method, const UnitKey& key, const ordered_json& record) {
     const std::string& scorer = sets_[key.first].scorer;
     for (const Score& score : rules_.grade(scorer, record)) {
       const std::string& metric = rules_.metric.empty() ? score.metric : rules_.metric;
-      if (std::find(metrics_.begin(), metrics_.end(), metric) == metrics_.end()) {
-        metrics_.push_back(metric);
-      }
+      if (!has(metrics_, metric)) metrics_.push_back(metric);
       scores_[{method, metric}][key] = score.value;
     }
     if (record.contains(kAnswerLoss) && record[kAnswerLoss].is_number()) {
@@ -389,8 +362,7 @@ class Scores {
     if (rules_.unanswered != nullptr && rules_.unanswered(scorer, text)) ++unanswered_;
     const ordered_json& gap = record.at("gap");
     if (gap.is_number() && gap.get<double>() < kTie) ++ties_;
-    if (method == 0 && record.contains("truncated") &&
-        whole<std::int64_t>(record["truncated"]) > 0) {
+    if (method == 0 && whole<std::int64_t>(record.value("truncated", ordered_json(0))) > 0) {
       ++truncated_;
     }
   }
@@ -426,7 +398,7 @@ class Scores {
     }
     for (const std::string& tag : tags) add(tag);
     if (table_.mean_row.empty()) return;
-    table_.rows.push_back({table_.mean_row, method, length, {}, metric, mean_of(parts)});
+    table_.rows.push_back({table_.mean_row, method, length, {}, metric, mean_of_means(parts)});
   }
 
   void describe() {
@@ -477,8 +449,8 @@ class Scores {
   std::set<std::string> sampled_;                           // tasks with a sample in this run
   std::vector<std::string> metrics_;
   bool has_loss_ = false;
-  std::map<std::pair<std::size_t, std::string>, std::map<SampleKey, double>> scores_;
-  std::map<SampleKey, std::vector<std::string>> tags_;
+  std::map<std::pair<std::size_t, std::string>, UnitValues> scores_;
+  std::map<UnitKey, std::vector<std::string>> tags_;
   std::size_t answers_ = 0, empty_ = 0, unanswered_ = 0, ties_ = 0;
   std::size_t prompts_ = 0, truncated_ = 0;  // for one method
   std::size_t questions_ = 1;                // asked about one text
@@ -497,15 +469,13 @@ PlaceOf sample_places(const ordered_json& run) {
 
 void check_samples(const Target& target, const std::vector<MethodUnderTest>& methods,
                    const SampleSuite& suite) {
-  std::vector<std::int64_t> lengths;
   std::size_t samples = 0;
   bool letters = false;
   for (const SampleSet& set : suite.sets) {
-    lengths.push_back(set.length);
     samples += set.count;
     letters |= !set.letters.empty();
   }
-  check_methods(target, methods, sorted_lengths(lengths));
+  check_methods(target, methods, sorted_lengths(mapped(suite.sets, &SampleSet::length)));
   throw_if(letters && target.prompts() != nullptr, ErrorKind::unsupported,
            "comparing letters needs logits, and an endpoint only gives answers",
            "give --form auto, or a model file");
@@ -533,9 +503,7 @@ ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>
   settings["whole_prompts"] = false;  // runs of before must still resume
   ordered_json run = run_identity(suite.task, target, methods, std::move(settings));
   run["sets"] = ordered_json::array();
-  std::vector<std::int64_t> lengths;
   for (const SampleSet& set : suite.sets) {
-    lengths.push_back(set.length);
     run["sets"].push_back({{"task", set.task},
                            {"length", set.length},
                            {"samples", set.count},
@@ -543,7 +511,7 @@ ResultTable run_samples(const Target& target, const std::vector<MethodUnderTest>
                            {"scorer", set.scorer}});
     if (set.questions > 1) run["sets"].back()["questions"] = set.questions;
   }
-  note_same_models(folder, methods, lengths);
+  note_same_models(folder, methods, mapped(suite.sets, &SampleSet::length));
   SampleUnits units(target, methods, suite, options);
   return run_job(target, units, run, folder, progress);
 }

@@ -8,13 +8,6 @@
 // the prefix and the end of the last answer: otherwise its keys were turned since.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
-#include <vector>
-
 #include "eval/run/runner.h"
 
 namespace mrrope::eval {
@@ -25,7 +18,7 @@ struct Sample {
   std::vector<Token> prompt;          // what is sent: its tokens, with the one BOS
   std::vector<std::string> expected;  // the scorer decides how they count
   // Goes into the journal line as it is: what else scoring and tables need.
-  nlohmann::ordered_json more = nlohmann::ordered_json::object();
+  ordered_json more = ordered_json::object();
 };
 
 // Samples of one task at one length. They are made when needed: a set may be larger than memory.
@@ -58,7 +51,7 @@ struct Score {
 struct SampleRules {
   // `record` is a sample of the journal: text, expected, and what else the scorer needs. The first
   // score is the main one. Throws Error (corrupt) for an unknown scorer.
-  std::vector<Score> (*grade)(const std::string& scorer, const nlohmann::ordered_json& record);
+  std::vector<Score> (*grade)(const std::string& scorer, const ordered_json& record);
   // Whether no further text can change the score. Absent: never.
   bool (*decided)(const std::string& scorer, const std::vector<std::string>& expected,
                   std::string_view text) = nullptr;
@@ -77,7 +70,7 @@ struct SampleRules {
 struct SampleSuite {
   std::string task;  // "ruler"
   const SampleRules* rules = nullptr;
-  nlohmann::ordered_json settings{};  // for run.json: everything that the samples depend on
+  ordered_json settings{};  // for run.json: everything that the samples depend on
   std::vector<SampleSet> sets{};
 };
 

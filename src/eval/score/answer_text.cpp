@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/utf8.h"
+#include "base/words.h"
 #include "eval/text/word_list.h"
 
 namespace mrrope::eval {
@@ -188,13 +189,8 @@ std::string porter_stem(std::string word) {
 std::vector<std::string> rouge_words(std::string_view text, Stemming stemming) {
   // The two characters outside ASCII whose lower case is, or begins with, a letter of it: the
   // Kelvin sign, and I with a dot, whose dot ends a word.
-  std::string plain(text);
-  for (const auto& [sign, letter] :
-       {std::pair<std::string_view, std::string_view>("\xe2\x84\xaa", "k"), {"\xc4\xb0", "i "}}) {
-    for (std::size_t at = plain.find(sign); at != plain.npos; at = plain.find(sign, at)) {
-      plain.replace(at, sign.size(), letter);
-    }
-  }
+  const std::string plain =
+      mrrope::replaced(mrrope::replaced(std::string(text), "\xe2\x84\xaa", "k"), "\xc4\xb0", "i ");
   std::vector<std::string> words;
   bool inside = false;
   for (const char c : plain) {

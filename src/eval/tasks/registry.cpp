@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of tasks. A new benchmark is a folder here, a row below and a verb in cli/verbs/eval.
-#include "eval/results/result_table.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/tasks/longbench/longbench.h"
 #include "eval/tasks/needle/needle.h"

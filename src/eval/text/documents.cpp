@@ -5,16 +5,12 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
-#include <span>
 #include <unordered_set>
 #include <utility>
 
-#include "base/files/source.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -72,9 +68,8 @@ class Input {
 using SharedInput = std::shared_ptr<Input>;
 
 void check_decoder(bool made, const char* name) {
-  if (made) return;
-  throw Error(ErrorKind::out_of_memory, cat("no memory for the ", name, " decoder"),
-              "unpack the file first");
+  throw_if(!made, ErrorKind::out_of_memory, cat("no memory for the ", name, " decoder"),
+           "unpack the file first");
 }
 
 // Takes bytes of the input and writes up to `size` to `to`; returns how many it wrote. inside: in
@@ -340,15 +335,13 @@ class DocumentReader {
     const nlohmann::json json = parse_json(bytes, label, {.bytes = options_.max_document_bytes});
     const auto field = json.is_object() ? json.find(options_.field) : json.end();
     if (!json.is_object() || field == json.end() || !field->is_string()) {
-      std::string keys;
-      if (json.is_object()) {
-        for (const auto& [key, value] : json.items()) {
-          if (value.is_string()) keys += (keys.empty() ? "" : ", ") + key;
-        }
+      std::vector<std::string> keys;
+      for (const auto& [key, value] : json.items()) {
+        if (json.is_object() && value.is_string()) keys.push_back(key);
       }
       damaged_data(cat(label, " has no text in field '", options_.field, "'"),
                    keys.empty() ? "give the name of the field with --field"
-                                : "--field NAME with one of: " + keys);
+                                : "--field NAME with one of: " + joined(keys, ", "));
     }
     return document(label, field->get<std::string>());
   }
@@ -387,9 +380,7 @@ void choose_at_random(const DocumentOptions& options, DocumentSet& set) {
     if (!too_short(set.documents[i], options, set)) chosen.push_back(i);
   }
   std::sort(chosen.begin(), chosen.end());
-  std::vector<Document> documents;
-  for (const std::size_t i : chosen) documents.push_back(std::move(set.documents[i]));
-  set.documents = std::move(documents);
+  set.documents = mapped(chosen, [&](std::size_t i) { return std::move(set.documents[i]); });
 }
 
 std::string join(const std::vector<std::string>& names) {
@@ -408,9 +399,7 @@ void damaged_data(const std::string& message, const std::string& hint) {
 }
 
 std::string inner_name(const fs::path& path) {
-  const bool packed = std::any_of(kPackings.begin(), kPackings.end(), [&](const Packing& packing) {
-    return path.extension() == packing.suffix;
-  });
+  const bool packed = find_by(kPackings, &Packing::suffix, path.extension().string()) != nullptr;
   return (packed ? path.stem() : path.filename()).string();
 }
 
@@ -439,9 +428,7 @@ std::string read_jsonl(const fs::path& path, const JsonLine& line) {
     const std::string name = cat(file, ":", ++number);
     if (pending.find_first_not_of(" \t\r") == std::string::npos) return true;
     const nlohmann::json object = parse_json(pending, name, {.bytes = kMaxLineBytes});
-    if (!object.is_object()) {
-      damaged_data(cat(name, " is not a JSON object"));
-    }
+    if (!object.is_object()) damaged_data(cat(name, " is not a JSON object"));
     line(name, object);
     return true;
   };
@@ -477,9 +464,8 @@ std::string text_field(const nlohmann::json& object, const char* field, const st
     }
     damaged_data(cat(name, " has no field '", field, "'; it has: ", keys));
   }
-  if (!found->is_string()) {
-    damaged_data(cat(name, ": field '", field, "' is not text but ", found->type_name()));
-  }
+  const bool text = found->is_string();
+  if (!text) damaged_data(cat(name, ": field '", field, "' is not text but ", found->type_name()));
   return found->get<std::string>();
 }
 

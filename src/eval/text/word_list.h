@@ -4,7 +4,6 @@
 // needles and the endings of Porter's stemmer are there as well.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>

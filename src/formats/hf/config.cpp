@@ -123,7 +123,7 @@ void read_layer_types(const Keys& keys, LayerKeys& layers) {
       if (i < layers.layers) layers.recurrent[std::size_t(i)] = false;
     }
   }
-  if (!contains(layers.recurrent, true)) {
+  if (!has(layers.recurrent, true)) {
     layers.recurrent.clear();
     return;
   }

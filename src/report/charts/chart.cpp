@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/charts/chart.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <set>
-#include <string_view>
 
 #include "base/text.h"
 #include "core/methods.h"
@@ -171,6 +167,11 @@ Mark window_mark(std::int64_t window) {
   return {double(window), cat("window ", length_text(window))};
 }
 
+std::vector<Mark> boundary_marks(const Boundaries& middle) {
+  return {{double(middle.low), cat("low ", middle.low)},
+          {double(middle.high), cat("high ", middle.high)}};
+}
+
 LineChart pair_chart(std::string title, std::string y_label, Spacing spacing) {
   return {.title = std::move(title),
           .x = {"pair, from fast to slow"},
@@ -196,12 +197,9 @@ Series Palette::series(const std::string& name) {
 }
 
 int Palette::colour_of(const std::string& name) {
-  for (const auto& [usual, colour] : kUsual) {
-    if (name == usual) return colour;
-  }
-  for (const auto& [known, colour] : given_) {
-    if (known == name) return colour;
-  }
+  const auto named = [&](const auto& known) { return known.first == name; };
+  if (const auto* usual = find_by(kUsual, named)) return usual->second;
+  if (const auto* known = find_by(given_, named)) return known->second;
   const int colour = kOthers[given_.size() % std::size(kOthers)];
   given_.emplace_back(name, colour);
   return colour;

@@ -14,6 +14,8 @@
 #include <variant>
 #include <vector>
 
+#include "mrrope/plan.h"
+
 namespace mrrope::report {
 
 enum class Spacing { linear, log };
@@ -83,6 +85,7 @@ struct Mark {  // a vertical line
 };
 
 Mark window_mark(std::int64_t window);
+std::vector<Mark> boundary_marks(const Boundaries& middle);
 
 struct LineChart {
   std::string title{};

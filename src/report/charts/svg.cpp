@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <cmath>
 #include <set>
 
 #include "base/text.h"
-#include "report/charts/chart.h"
 #include "report/page/html_page.h"
 
 namespace mrrope::report {
@@ -26,6 +23,12 @@ std::string px(double value) {
 }
 
 double width_of(const std::string& text) { return double(character_count(text)) * kCharacter; }
+
+double widest_of(const std::vector<std::string>& texts) {
+  double widest = 0;
+  for (const std::string& text : texts) widest = std::max(widest, width_of(text));
+  return widest;
+}
 
 // A chart and its size.
 struct Drawing {
@@ -118,8 +121,7 @@ class LineDrawing {
         options_(options),
         spread_(chart.spread && chart.series.size() <= kSpread),
         height_(std::clamp(options.width * 0.38, 300.0, 420.0)) {
-    std::vector<double> xs;
-    std::vector<double> ys;
+    std::vector<double> xs, ys;
     for (const Series& s : chart.series) {
       for (const ChartPoint& p : s.points) {
         if (!std::isfinite(p.y)) continue;
@@ -131,7 +133,7 @@ class LineDrawing {
     if (chart.x.tokens && chart.dots && xs.size() < 1000) measured = {xs.begin(), xs.end()};
     for (const Mark& m : chart.marks) xs.push_back(m.x);
     nothing_ = ys.empty();
-    ys.insert(ys.end(), chart.y.include.begin(), chart.y.include.end());
+    extend(ys, chart.y.include);
     x_ = range_of(xs, chart.x.spacing);
     y_ = range_of(ys, chart.y.spacing);
     widen(y_);
@@ -139,19 +141,14 @@ class LineDrawing {
     frame_ = {0, options.standalone ? 64.0 : 38.0, 0, height_ - 44};
     if (options.standalone) height_ += 26, frame_.bottom += 26;
     y_ticks_ = with_room(y_, chart.y, chart.y.ticks, 7, kLine, [&](double v) { return y(v); });
-    double label = 0;
-    for (const Tick& t : y_ticks_) label = std::max(label, width_of(t.text));
-    double end = 0;
-    for (const std::string& name : names_) end = std::max(end, spread_ ? 0 : width_of(name));
-    frame_.left = label + 14;
-    frame_.right = options.width - end - 16;
+    frame_.left = widest_of(mapped(y_ticks_, &Tick::text)) + 14;
+    frame_.right = options.width - (spread_ ? 0 : widest_of(names_)) - 16;
     // Of measured lengths a tick at each; the marks and the ends have their text first.
-    std::vector<double> at;
-    for (const Mark& m : chart.marks) at.push_back(m.x);
+    std::vector<double> at = mapped(chart.marks, &Mark::x);
     int round = options.width < 500 ? 6 : 9;
     if (!measured.empty() && measured.size() <= 32) {
       at.insert(at.end(), {*measured.begin(), *measured.rbegin()});
-      at.insert(at.end(), measured.begin(), measured.end());
+      extend(at, measured);
       round = 0;
     }
     x_ticks_ = with_room(x_, chart.x, at, round, 0, [&](double v) { return x(v); });
@@ -219,9 +216,8 @@ class LineDrawing {
     const auto add = [&](Tick t, bool keep) {
       const double half = (height > 0 ? height : width_of(t.text) + 6) / 2;
       const Box box{at(t.value) - half, 0, at(t.value) + half, 0};
-      const bool room = std::none_of(taken.begin(), taken.end(), [&](const Box& other) {
-        return box.left < other.right && other.left < box.right;
-      });
+      const auto overlaps = [&](const Box& b) { return box.left < b.right && b.left < box.right; };
+      const bool room = find_by(taken, overlaps) == nullptr;
       if (room) taken.push_back(box);
       if (!room) t.text.clear();
       if (room || keep) out.push_back(std::move(t));
@@ -292,19 +288,18 @@ class LineDrawing {
     const Series& s = chart_.series[index];
     const std::vector<ChartPoint> points = thinned(s.points, x_, frame_.right - frame_.left);
     const bool dense = points.size() > kDense;
-    std::string values;
-    std::string places;
+    std::vector<std::string> values, places;
     for (const ChartPoint& p : points) {
       if (!std::isfinite(p.x)) continue;
-      values += cat(values.empty() ? "" : ";", number(p.x), ",", field(p.y, dense), ",",
-                    field(p.low, dense), ",", field(p.high, dense));
+      values.push_back(cat(number(p.x), ",", field(p.y, dense), ",", field(p.low, dense), ",",
+                           field(p.high, dense)));
       const bool shown = std::isfinite(p.y) && std::isfinite(x(p.x)) && std::isfinite(y(p.y));
-      places += cat(places.empty() ? "" : ";", std::isfinite(x(p.x)) ? px(x(p.x)) : "", ",",
-                    shown ? px(y(p.y)) : "");
+      places.push_back(cat(std::isfinite(x(p.x)) ? px(x(p.x)) : "", ",", shown ? px(y(p.y)) : ""));
     }
     out += cat("<g class=\"series c", s.colour, s.dashed ? " dashed" : "", dense ? " dense" : "",
                chart_.series.size() > 3 ? " many" : "", "\" data-name=\"", escaped(s.name),
-               "\" data-values=\"", values, "\" data-places=\"", places, "\">\n");
+               "\" data-values=\"", joined(values, ";"), "\" data-places=\"", joined(places, ";"),
+               "\">\n");
     paths_.emplace_back();
     if (!names_[index].empty()) {
       // Runs of points without a gap.
@@ -325,9 +320,7 @@ class LineDrawing {
 
   void stroke(std::string& out, const Series& s, const std::vector<ChartPoint>& run) {
     if (run.empty()) return;
-    std::string upper;
-    std::string lower;
-    std::string line;
+    std::string upper, lower, line;
     for (const ChartPoint& p : run) {
       walk_to({x(p.x), y(p.y)}, line.empty());
       line += cat(line.empty() ? "M" : "L", px(x(p.x)), " ", px(y(p.y)));
@@ -420,7 +413,7 @@ class LineDrawing {
       }
     }
     set_apart(edge);
-    labels_.insert(labels_.end(), edge.begin(), edge.end());
+    extend(labels_, edge);
     out += "<g class=\"ends\" aria-hidden=\"true\">\n";
     for (const auto& [index, from, box] : labels_) {
       const int colour = chart_.series[index].colour;
@@ -468,11 +461,6 @@ class LineDrawing {
 };
 
 Drawing draw_map(const HeatMap& map, const SvgOptions& options) {
-  const auto widest_of = [](const std::vector<std::string>& texts) {
-    double widest = 0;
-    for (const std::string& text : texts) widest = std::max(widest, width_of(text));
-    return widest;
-  };
   const auto cell_value = [&](std::size_t r, std::size_t c) {
     return r < map.values.size() && c < map.values[r].size() ? map.values[r][c] : kNothing;
   };

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page/html_page.h"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <set>
 
 #include "base/sha256.h"
@@ -53,11 +50,9 @@ DataTable table_of(const LineChart& chart) {
   table.text_columns = 0;
   std::set<double> xs;
   for (const Series& s : chart.series) {
-    const bool errors = std::any_of(s.points.begin(), s.points.end(), [](const ChartPoint& p) {
-      return std::isfinite(p.low) && std::isfinite(p.high);
-    });
     table.header.push_back(s.name);
-    if (errors) table.header.push_back(s.name + " +-");
+    const auto has_error = [](const ChartPoint& p) { return std::isfinite(p.high - p.low); };
+    if (find_by(s.points, has_error)) table.header.push_back(s.name + " +-");
     for (const ChartPoint& p : s.points) {
       if (std::isfinite(p.x)) xs.insert(p.x);
     }
@@ -71,12 +66,11 @@ DataTable table_of(const LineChart& chart) {
     std::vector<std::string> row = {x == std::floor(x) && std::abs(x) < 1e15 ? fixed(x, 0)
                                                                              : number(x)};
     for (const Series& s : chart.series) {
-      const auto p = std::find_if(s.points.begin(), s.points.end(),
-                                  [&](const ChartPoint& q) { return q.x == x; });
-      const bool there = p != s.points.end();
-      row.push_back(there && std::isfinite(p->y) ? significant(p->y, 6) : "");
+      const ChartPoint* at = find_by(s.points, &ChartPoint::x, x);
+      const ChartPoint p = at != nullptr ? *at : ChartPoint();
+      row.push_back(std::isfinite(p.y) ? significant(p.y, 6) : "");
       if (table.header.size() > row.size() && table.header[row.size()] == s.name + " +-") {
-        const double half = there ? (p->high - p->low) / 2 : kNothing;
+        const double half = (p.high - p.low) / 2;
         row.push_back(std::isfinite(half) ? significant(half, 3) : "");
       }
     }
@@ -178,15 +172,8 @@ std::string escaped(std::string_view text) {
     const char c = character.front();
     const auto byte = static_cast<unsigned char>(c);
     const bool control = (byte < 0x20 && c != '\t' && c != '\n') || byte == 0x7F;
-    const auto* entity = std::find_if(std::begin(kEntities), std::end(kEntities),
-                                      [&](const auto& known) { return known.first == c; });
-    if (!valid || control) {
-      out += "&#65533;";
-    } else if (entity != std::end(kEntities)) {
-      out += entity->second;
-    } else {
-      out += character;
-    }
+    const auto* entity = find_by(kEntities, [&](const auto& known) { return known.first == c; });
+    out += !valid || control ? "&#65533;" : entity != nullptr ? entity->second : character;
   }
   return out;
 }

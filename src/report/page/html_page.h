@@ -5,9 +5,7 @@
 // nothing even if it were not escaped.
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "report/charts/chart.h"
 

@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include <algorithm>
 #include <cctype>
-#include <cmath>
 
 #include "base/text.h"
-#include "base/words.h"
 #include "report/report.h"
 
 namespace mrrope::report {
-
-using nlohmann::ordered_json;
 
 namespace {
 
 // Letters and digits alone, in lower case.
 std::string plain(const std::string& name) {
-  std::string out;
-  for (const char c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      out += char(std::tolower(static_cast<unsigned char>(c)));
-    }
-  }
+  std::string out = lower_case(name);
+  std::erase_if(out, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; });
   return out;
 }
 
@@ -168,19 +159,15 @@ const ordered_json& paper() {
 }
 
 const ordered_json* paper_table(const std::string& id) {
-  for (const ordered_json& table : paper().at("tables")) {
-    if (table.at("id") == id) return &table;
-  }
-  return nullptr;
+  return find_by(paper().at("tables"), [&](const ordered_json& t) { return t.at("id") == id; });
 }
 
 DataTable compared_with_table(const ordered_json& table,
                               const std::vector<const RunRecord*>& records) {
   const auto task = table.at("task").get<std::string>();
-  const ordered_json& models = paper().at("models");
-  const ordered_json& model =
-      *std::find_if(models.begin(), models.end(),
-                    [&](const ordered_json& m) { return m.at("name") == table.at("model"); });
+  const ordered_json& model = *find_by(paper().at("models"), [&](const ordered_json& m) {
+    return m.at("name") == table.at("model");
+  });
   DataTable shown;
   shown.caption =
       cat(model.at("name").get<std::string>(), ", ", task, " (",
@@ -219,11 +206,9 @@ DataTable compared_with_table(const ordered_json& table,
         Differences all = of_run;
         add_cell_differences(all, *record, table, column, *own);
         const std::string why = all.list.empty() ? "nothing known" : joined(all.list, ", ");
-        auto line = std::find_if(lines.begin(), lines.end(),
-                                 [&](const auto& entry) { return entry.first == why; });
-        if (line == lines.end()) {
-          lines.emplace_back(why, std::vector<std::string>(columns));
-          line = std::prev(lines.end());
+        auto* line = find_by(lines, [&](const auto& entry) { return entry.first == why; });
+        if (line == nullptr) {
+          line = &lines.emplace_back(why, std::vector<std::string>(columns));
         }
         eval::Estimate value = own->estimate;
         value.value *= unit;

@@ -112,7 +112,7 @@ std::string Value::text() const {
 }
 
 std::string Value::choice(const std::vector<std::string>& choices) const {
-  if (contains(choices, text())) return text();
+  if (has(choices, text())) return text();
   refuse(cat("is ", shown(*json_), ": choose one of ", joined(choices, ", ")));
 }
 

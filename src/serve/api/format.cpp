@@ -63,7 +63,7 @@ std::optional<engine::ToolCall> call_of(const nlohmann::ordered_json& call,
                                         const std::vector<std::string>& tools) {
   if (!call.is_object() || !call.contains("name") || !call["name"].is_string()) return std::nullopt;
   const auto name = call["name"].get<std::string>();
-  if (!contains(tools, name)) return std::nullopt;
+  if (!has(tools, name)) return std::nullopt;
   const char* field = call.contains("arguments") ? "arguments" : "parameters";
   if (!call.contains(field) || !call[field].is_object()) return std::nullopt;
   return engine::ToolCall{{}, name, call[field].dump()};

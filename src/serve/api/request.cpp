@@ -326,7 +326,7 @@ std::vector<Field> make_table() {
       field.routes = routes;
       if (refused) field.refused = trimmed(cells.str(3));
       for (const FieldReader& reader : known) {
-        const bool named = contains(reader.names, name);
+        const bool named = has(reader.names, name);
         if (!refused && named && (reader.routes & routes) != 0) field.read = reader.read;
       }
       if (routes != 0) table.push_back(std::move(field));

@@ -130,7 +130,7 @@ class AnthropicFormat final : public AnswerFormat {
     if (outcome.end == Outcome::End::length) {
       return {{"stop_reason", "max_tokens"}, {"stop_sequence", nullptr}};
     }
-    if (contains(stops, text)) {
+    if (has(stops, text)) {
       return {{"stop_reason", "stop_sequence"}, {"stop_sequence", text}};
     }
     return {{"stop_reason", calls ? "tool_use" : "end_turn"}, {"stop_sequence", nullptr}};

@@ -73,7 +73,7 @@ bool same_secret(const std::string& given, const std::string& secret) {
 
 bool needs_no_key(const std::string& path) {
   static constexpr std::array kOpen = {"/", "/page.css", "/page.js", "/health", "/v1/health"};
-  return contains(kOpen, path);
+  return has(kOpen, path);
 }
 
 bool is_allowed_origin(const AccessRules& rules, const httplib::Request& request) {

@@ -29,6 +29,29 @@ TEST(Text, FunctionsOfTexts) {
        {"host", [](auto& a) { return host_of_authority(a[0]); }}});
 }
 
+TEST(Words, ListsAreMappedAndSearched) {
+  struct Named {
+    std::string name;
+    int size;
+  };
+  const std::vector<Named> list = {{"a", 1}, {"b", 2}, {"c", 2}};
+  EXPECT_EQ(joined(mapped(list, &Named::name), ", "), "a, b, c");
+  EXPECT_EQ(mapped(list, [](const Named& n) { return 2 * n.size; }), (std::vector<int>{2, 4, 4}));
+  EXPECT_EQ(find_by(list, &Named::size, 2), &list[1]);
+  EXPECT_EQ(find_by(list, [](const Named& n) { return n.size > 2; }), nullptr);
+  EXPECT_TRUE(has(std::vector<int>{3, 4}, 4));
+  EXPECT_FALSE(has(std::vector<int>{3, 4}, 5));
+  std::vector<int> longer = {1};
+  extend(longer, std::vector<int>{3, 4});
+  EXPECT_EQ(longer, (std::vector<int>{1, 3, 4}));
+}
+
+TEST(Words, ReplacesEveryOccurrenceOnce) {
+  EXPECT_EQ(replaced("a-a", "a", "aa"), "aa-aa");
+  EXPECT_EQ(replaced("+-+-", "+-", ""), "");
+  EXPECT_EQ(time_text(1769860800), "2026-01-31T12:00:00Z");
+}
+
 TEST(TextTable, AlignsColumnsWithoutTrailingBlanks) {
   EXPECT_EQ(aligned({{"name", "n"}, {"x", "100"}, {"long name", ""}}),
             "name         n\nx          100\nlong name\n");

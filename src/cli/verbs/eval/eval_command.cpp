@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // mrrope eval: the verb over all tasks, and its benchmarks of samples.
-#include <algorithm>
 #include <fstream>
-#include <functional>
 #include <iostream>
 
 #include "base/files/source.h"
 #include "base/text.h"
 #include "cli/app.h"
 #include "cli/args/options.h"
-#include "eval/samples/prompts.h"
-#include "eval/samples/sample.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
 #include "eval/tasks/longbench/longbench.h"
 #include "eval/tasks/ruler/ruler.h"
@@ -97,7 +93,7 @@ using MakeSuite = std::function<eval::SampleSuite(
 // the task was given; names may be empty.
 void run_suite(const SampleFlags& flags, EvalJob& job, const std::vector<std::string>& reads,
                const eval::FrameOptions& framed, const MakeSuite& make) {
-  job.places.reads.insert(job.places.reads.end(), reads.begin(), reads.end());
+  extend(job.places.reads, reads);
   job.engine.timelines = 1;
   job.dry_run |= flags.show_prompt;
   const OpenModel model = open_model(job);
@@ -133,7 +129,7 @@ bool is_squad(const std::string& path) {
 
 void run_ruler(RulerFlags& flags) {
   EvalJob job = prepare_eval(flags.sample.eval, [](std::int64_t /*window*/, std::int64_t ctx) {
-    return doubling(4096, ctx);  // as in RULER's own tables
+    return eval::doubling(4096, ctx);  // as in RULER's own tables
   });
   eval::RulerOptions options = flags.options;
   options.lengths = job.lengths;
@@ -167,7 +163,7 @@ void add_eval_ruler(CLI::App& eval) {
   add(verb, "--tasks", flags.options.tasks);
   add(verb, "--samples", flags.options.samples);
   add(verb, "--questions", flags.options.questions)
-      ->check(CLI::Range(std::size_t(1), eval::kMaxRulerQuestions));
+      ->check(in_range(std::size_t(1), eval::kMaxRulerQuestions));
   add(verb, "--seed", flags.sample.seed);
   add(verb, "--data", flags.data);
   add_sample_flags(verb, flags.sample);
@@ -192,11 +188,9 @@ void set_min_tokens(const std::vector<std::string>& given, eval::InfiniteOptions
     }
     const std::string task = text.substr(0, equals);
     const auto chosen = chosen_tasks(options, false);
-    if (std::none_of(chosen.begin(), chosen.end(),
-                     [&](const eval::InfiniteTask& t) { return t.name == task; })) {
-      refuse(cat("--min-tokens ", text, ": ", task, " is not among the tasks"),
-             "write N for all tasks, or TASK=N for one of --tasks");
-    }
+    refuse_if(find_by(chosen, &eval::InfiniteTask::name, task) == nullptr,
+              cat("--min-tokens ", text, ": ", task, " is not among the tasks"),
+              "write N for all tasks, or TASK=N for one of --tasks");
     options.min_tokens_of[task] = parse_length(text.substr(equals + 1));
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tasks of mrrope eval on texts: perplexity at every length, and what a model finds by length
 // and depth.
-#include <algorithm>
 #include <iostream>
 
 #include "base/text.h"
@@ -28,7 +27,7 @@ struct PplFlags {
 
 // Half the window, the window, and doubling up to ctx.
 std::vector<std::int64_t> from_half(std::int64_t window, std::int64_t ctx) {
-  return doubling(std::max<std::int64_t>(2, window / 2), ctx);
+  return eval::doubling(std::max<std::int64_t>(2, window / 2), ctx);
 }
 
 void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::DocumentSet& set) {
@@ -38,10 +37,7 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::D
   for (const eval::Document& d : set.documents) {
     const auto tokens = std::int64_t(target.tokenizer().tokenize(d.text, true, false).size());
     longest = std::max(longest, tokens);
-    std::int64_t reached = 0;
-    for (const std::int64_t length : job.lengths) {
-      if (length <= tokens) reached = std::max(reached, length);
-    }
+    const std::int64_t reached = eval::longest_within(job.lengths, tokens);
     if (reached > 0) passes.insert(passes.end(), job.methods.size(), reached);
     total += reached * std::int64_t(job.methods.size());
   }
@@ -64,8 +60,8 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::D
 void run_ppl(const PplFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, from_half);
   const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
-  if (std::none_of(job.methods.begin(), job.methods.end(),
-                   [](const eval::MethodUnderTest& m) { return m.untouched() || m.elastic(); })) {
+  const auto comparable = [](const auto& m) { return m.untouched() || m.elastic(); };
+  if (!find_by(job.methods, comparable)) {
     note("no verdict will be given: it compares with the unmodified model; add none to --method");
   }
   note_precision(job.model, job.engine);
@@ -176,7 +172,7 @@ void run_needle_command(const NeedleFlags& flags) {
             "leave out one of them");
   EvalJob job = prepare_eval(flags.eval, equal_steps);
   job.engine.timelines = together ? 1 : 3;  // trunk, branch, question
-  job.places.reads.insert(job.places.reads.end(), flags.haystack.begin(), flags.haystack.end());
+  extend(job.places.reads, flags.haystack);
   const OpenModel model = open_model(job);
   const eval::Target target = model.target();
 
@@ -224,14 +220,13 @@ void add_eval_needle(CLI::App& eval) {
   add(verb, "--depths", flags.depths);
   add(verb, "--text", flags.haystack);
   add(verb, "--field", flags.documents.field);
-  add(verb, "--form", flags.form)
-      ->check(CLI::IsMember({"planted", "completion", "chat", eval::kKamradt}));
+  add(verb, "--form", flags.form)->check(among({"planted", "completion", "chat", eval::kKamradt}));
   add(verb, "--needle", flags.needle);
   add(verb, "--question", flags.question);
   add(verb, "--answer", flags.answer);
-  add(verb, "-n,--predict", flags.answer_tokens)->check(CLI::Range(1, kMostCounted));
+  add(verb, "-n,--predict", flags.answer_tokens)->check(in_range(1, kMostCounted));
   add(verb, "--samples", flags.samples);
-  add(verb, "--questions", flags.questions)->check(CLI::Range(std::size_t(1), eval::kMaxNeedles));
+  add(verb, "--questions", flags.questions)->check(in_range(std::size_t(1), eval::kMaxNeedles));
   add(verb, "--seed", flags.seed);
   add_eval_output(verb, flags.eval);
 }

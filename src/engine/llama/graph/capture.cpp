@@ -55,7 +55,7 @@ std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> w
     }
   }
   for (const int layer : wanted) {
-    if (contains(there, layer)) continue;
+    if (has(there, layer)) continue;
     refuse(cat("layer ", layer, " does not rotate queries and keys here"),
            cat("give layers from ", there.front(), " to ", there.back()));
   }
@@ -174,7 +174,7 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
   Watch watch;
   for (const Rotation& r : opened.rotations) {
     const auto& chosen = opened.layers;
-    watch.wanted.push_back(r.takes_plan && contains(chosen, operand_of(r.name).layer));
+    watch.wanted.push_back(r.takes_plan && has(chosen, operand_of(r.name).layer));
   }
   watch.see = [&](std::size_t rotation, const ggml_tensor* vectors) {
     const Operand operand = operand_of(opened.rotations[rotation].name);

@@ -49,7 +49,7 @@ std::vector<bool> fixed_pairs_of(const RopeParameters& p) {
     still[i] = p.mode == GGML_ROPE_TYPE_IMROPE ? sector >= 3 * s[(sector % 3)]
                                                : sector >= s[0] + s[1] + s[2];
   }
-  return !contains(still, true) ? std::vector<bool>() : still;
+  return !has(still, true) ? std::vector<bool>() : still;
 }
 
 Rotation read_rotation(const ggml_tensor* node) {

@@ -177,7 +177,7 @@ std::optional<std::vector<std::int32_t>> find_marks(const ggml_tensor* cache, st
       found[number] = std::int32_t(first + i);
     }
   }
-  if (contains(found, -1)) return std::nullopt;
+  if (has(found, -1)) return std::nullopt;
   return found;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/infinitebench/infinitebench.h"
 
-#include <algorithm>
-#include <optional>
 #include <set>
 
 #include "base/files/source.h"
@@ -14,8 +12,6 @@ namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace {
 
 // All twelve; the six of the paper first.
@@ -56,18 +52,15 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
     return list.empty() ? std::nullopt : std::optional<ordered_json>(list);
   }
   for (const json& v : list) {
-    if (!v.is_string() && !v.is_number()) {
+    const bool good = v.is_string() || v.is_number();
+    if (!good)
       damaged_data(cat(name, ": an answer is neither text nor number but ", v.type_name()));
-    }
     if (v == "") return std::nullopt;
   }
   if (list.empty()) return std::nullopt;
   if (has_options(task)) {
     const std::string gold = as_text(list[0]);
-    if (list.size() == 2 &&
-        (list[1] == "A" || list[1] == "B" || list[1] == "C" || list[1] == "D")) {
-      return list;
-    }
+    if (list.size() == 2 && has(json({"A", "B", "C", "D"}), list[1])) return list;
     const auto at = std::find(options.begin(), options.end(), gold);
     if (list.size() != 1 || at == options.end()) {
       damaged_data(name + ": the answer is not one of the options");
@@ -84,9 +77,7 @@ std::optional<ordered_json> read_answer(const std::string& task, const json& obj
   }
   const bool many = task.starts_with("longbook_") || task == "longdialogue_qa_eng";
   if (!many) return ordered_json(as_text(list[0]));
-  ordered_json texts = ordered_json::array();
-  for (const json& v : list) texts.push_back(as_text(v));
-  return texts;
+  return ordered_json(mapped(list, as_text));
 }
 
 std::vector<std::string> expected_texts(const ordered_json& answer) {
@@ -132,8 +123,7 @@ Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std
   const auto missing = [&](const char* what) {
     damaged_data(cat(name, ": 'input' holds no ", what));
   };
-  std::string target;
-  std::string call;
+  std::string target, call;
   if (task == "math_find") {
     target = lower_case(greedy_phrase(input, "The ", " of"));
     if (target.empty()) missing("phrase of the form The ... of");
@@ -149,13 +139,9 @@ Draft infinite_prompt(const std::string& task, const Prompts& prompts, const std
                  {"target", target},
                  {"call", call}};
   const std::string_view letters[] = {"A", "B", "C", "D"};
-  for (std::size_t i = 0; i < options.size() && i < 4; ++i) {
+  for (std::size_t i = 0; i < options.size() && i < 4; ++i)
     values.emplace_back(letters[i], options[i]);
-  }
-  Draft draft;
-  draft.body = fill(prompt.text, values);
-  draft.prefix = fill(prompt.prefix, values);
-  return draft;
+  return {fill(prompt.text, values), fill(prompt.prefix, values), {}};
 }
 
 // Where it has no answer, nothing is expected.
@@ -170,11 +156,10 @@ Draft read_draft(const std::string& task, const Prompts& prompts, const json& ob
   const std::string input = object.contains("input") ? text_field(object, "input", name) : "";
   std::vector<std::string> options;
   if (const auto list = object.find("options"); list != object.end() && list->is_array()) {
-    for (const json& option : *list) options.push_back(as_text(option));
+    options = mapped(*list, as_text);
   }
-  if (has_options(task) && options.size() != 4) {
-    damaged_data(cat(name, " has ", options.size(), " options, not 4"));
-  }
+  const bool complete = !has_options(task) || options.size() == 4;
+  if (!complete) damaged_data(cat(name, " has ", options.size(), " options, not 4"));
   const auto answer = read_answer(task, object, options, name);
   Draft draft = infinite_prompt(task, prompts, context, input, options, name);
   draft.id = as_text(*id);
@@ -264,11 +249,7 @@ Made extreme(Random& random, std::int64_t units, std::size_t index) {
     numbers.push_back(low + std::int64_t(random.below(std::uint64_t(high - low + 1))));
   }
   Made made;
-  made.context = "[";
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    made.context += cat(i > 0 ? ", " : "", numbers[i]);
-  }
-  made.context += "]";
+  made.context = cat("[", joined(mapped(numbers, cat<std::int64_t>), ", "), "]");
   made.input = cat("The ", kNames[kind], " number of the list is:");
   // Extremes count each value once; the median counts all.
   std::vector<std::int64_t> sorted = numbers;
@@ -288,18 +269,18 @@ Made extreme(Random& random, std::int64_t units, std::size_t index) {
 
 std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool generated) {
   std::vector<InfiniteTask> chosen;
-  std::string names;
+  std::vector<std::string> names;
   std::set<std::string> wanted(options.tasks.begin(), options.tasks.end());
   for (const InfiniteTask& task : kTasks) {
     if (generated && !task.generated) continue;
-    names += cat(names.empty() ? "" : ", ", task.name);
+    names.push_back(task.name);
     const bool usual = generated ? task.generated : task.paper;
     if (options.tasks.empty() ? usual : wanted.erase(task.name) > 0) chosen.push_back(task);
   }
   if (!wanted.empty()) {
     refuse(cat(generated ? "without --data there is no task '" : "InfiniteBench has no task '",
                *wanted.begin(), "'"),
-           cat("give --tasks with some of ", names));
+           cat("give --tasks with some of ", joined(names, ", ")));
   }
   return chosen;
 }
@@ -333,9 +314,8 @@ SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
     };
     const std::string digest = read_jsonl(file, [&](const std::string& name, const json& object) {
       Draft draft = read_draft(task.name, options.prompts, object, name);
-      if (!ids.insert(draft.id).second) {
-        damaged_data(cat(name, ": id ", printable(draft.id), " is given twice"));
-      }
+      const bool fresh = ids.insert(draft.id).second;
+      if (!fresh) damaged_data(cat(name, ": id ", printable(draft.id), " is given twice"));
       if (draft.expected.empty()) {
         ++empty;
       } else if (!in_range(draft)) {

@@ -4,12 +4,6 @@
 // truncation and scoring are those of OpenBMB/InfiniteBench (88b3daa); answers are greedy.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <map>
-#include <string>
-#include <vector>
-
 #include "eval/samples/prompts.h"
 
 namespace mrrope::eval {

@@ -3,15 +3,13 @@
 // version of each.
 #include <algorithm>
 #include <iterator>
-#include <optional>
 #include <sstream>
 
+#include "base/words.h"
 #include "eval/score/answer_text.h"
 #include "eval/tasks/infinitebench/infinitebench.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -20,10 +18,8 @@ using Text = std::u32string;
 bool digit(char32_t c) { return c >= '0' && c <= '9'; }
 
 std::vector<std::string> texts(const ordered_json& answer) {
-  std::vector<std::string> list;
   if (!answer.is_array()) return {answer.is_string() ? answer.get<std::string>() : answer.dump()};
-  for (const ordered_json& a : answer) list.push_back(texts(a).front());
-  return list;
+  return mapped(answer, [](const ordered_json& a) { return texts(a).front(); });
 }
 
 std::string first(const std::vector<std::string>& list) { return list.empty() ? "" : list[0]; }
@@ -44,10 +40,6 @@ Text without_double_blanks(Text text) {
 std::vector<Text> retrieval_words(const std::string& text) {
   return split_blanks(
       blanked(to_characters(text), {U"\n", U":", U"\"", U"'", U".", U",", U"?", U"!", U"{", U"}"}));
-}
-
-bool has(const std::vector<Text>& words, const Text& word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // What follows the first of these phrases (and one character more), searched in their order.
@@ -79,9 +71,7 @@ bool code_debug(const std::vector<std::string>& label, const std::string& said) 
 bool book_choice(const std::vector<std::string>& label, const std::string& said) {
   Text text(stripped(to_characters(said)));
   if (text.empty()) return false;
-  const auto among = [&](const Text& what) {
-    return std::find(label.begin(), label.end(), to_utf8(what)) != label.end();
-  };
+  const auto among = [&](const Text& what) { return has(label, to_utf8(what)); };
   const Text letters = U"ABCD";
   if (letters.find(text[0]) != letters.npos) return among(text.substr(0, 1));
   if (among(text)) return true;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/longbench/longbench.h"
 
-#include <map>
 #include <set>
 
 #include "base/files/source.h"
@@ -14,8 +13,6 @@ namespace mrrope::eval {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using nlohmann::ordered_json;
-
 namespace {
 
 constexpr const char* kReply = "longbench-v2";  // the letter is read from a reply

@@ -6,11 +6,6 @@
 // Results by domain (the paper's columns), by difficulty and by length class.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "eval/samples/prompts.h"
 
 namespace mrrope::eval {

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/needle/needle.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
-#include <memory>
-
 #include "base/json.h"
 #include "base/text.h"
 #include "eval/score/answer_text.h"
 #include "eval/text/word_list.h"
-#include "mrrope/error.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -187,8 +179,7 @@ class NeedleUnits : public UnitWork {
       append(*trunk, part(text, grown, branch.position));
       grown = branch.position;
       const auto questions = std::int64_t(branch.needle.question.size());
-      if (std::all_of(branch.cells.begin(), branch.cells.end(),
-                      [&](const NeedleCell& cell) { return done(cell); })) {
+      if (!find_by(branch.cells, [&](const NeedleCell& cell) { return !done(cell); })) {
         progress_->skip(std::int64_t(branch.needle.needle.size()) + branch.cells.back().haystack -
                         branch.position + std::int64_t(branch.cells.size()) * (questions + room()));
         continue;
@@ -253,15 +244,12 @@ class NeedleUnits : public UnitWork {
   std::vector<Token> whole_prompt(const NeedleTree& plan, const NeedleBranch& branch,
                                   const NeedleCell& cell, std::span<const Token> text) const {
     std::vector<Token> prompt = plan.head;
-    const auto add = [&](std::span<const Token> tokens) {
-      prompt.insert(prompt.end(), tokens.begin(), tokens.end());
-    };
     if (!options_.together) {
-      add(part(text, 0, branch.position));
-      add(branch.needle.needle);
-      add(part(text, branch.position, cell.haystack));
+      extend(prompt, part(text, 0, branch.position));
+      extend(prompt, branch.needle.needle);
+      extend(prompt, part(text, branch.position, cell.haystack));
     }
-    add(branch.needle.question);
+    extend(prompt, branch.needle.question);
     return prompt;
   }
 
@@ -410,7 +398,7 @@ class Needles {
  private:
   // Whether recall and exact answers give different means.
   bool scores_differ() const {
-    return std::any_of(table_.rows.begin(), table_.rows.end(), [&](const ResultRow& row) {
+    return find_by(table_.rows, [&](const ResultRow& row) {
       return row.metric == kRecall && !row.depth &&
              row.estimate.value != table_.find(row.method, row.length, kContains)->estimate.value;
     });
@@ -425,12 +413,11 @@ class Needles {
     for (const MethodRow& m : table_.methods) {
       // The plan of a model behind an endpoint is not known.
       const std::string scale = std::isnan(m.scale) ? "" : cat(", scale ", significant(m.scale, 4));
-      table_.tables.push_back({cat("\n", m.method, scale, ": ROUGE-1 recall in percent\n"),
-                               kRecall,
-                               Axis::depth,
-                               Axis::length,
-                               {},
-                               m.method});
+      table_.tables.push_back(
+          {.heading = cat("\n", m.method, scale, ": ROUGE-1 recall in percent\n"),
+           .metric = kRecall,
+           .down = Axis::depth,
+           .method = m.method});
     }
     const auto means = [&](const char* heading, const char* metric) {
       table_.tables.push_back({heading, metric, Axis::length, Axis::method});

@@ -8,15 +8,8 @@
 // The protocol of every figure we quote: form planted, seed 1, 10 depths, 20 samples.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <span>
-#include <string>
-#include <vector>
-
 #include "eval/run/runner.h"
 #include "eval/text/documents.h"
-#include "model/prompt_model.h"
 
 namespace mrrope::eval {
 
@@ -36,13 +29,13 @@ struct NeedleTexts {
 //               through the chat template if the model has one; the answer is a clause of it
 // Texts hold {word} and {number}: a word drawn from a list, and six digits without a leading zero.
 struct NeedleForm {
-  std::string name;
-  std::string before;    // comes before the haystack, after BOS
+  std::string name{};
+  std::string before{};  // comes before the haystack, after BOS
   std::string needle;    // planted into it
   std::string question;  // comes after it; the answer follows
   std::string answer;    // what is looked for
   bool special = false;  // before and question hold the text of control tokens (chat templates do)
-  std::vector<std::string> stop;
+  std::vector<std::string> stop{};
   int answer_tokens = 16;  // room for the answer
 };
 
@@ -189,8 +182,7 @@ ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>&
 // three letters by their stems; only for answers with words) and contains (exactly). Units are
 // depths and needles; rows over all depths have no depth, and where needles are together their
 // units are texts. Throws Error (corrupt).
-ResultTable needle_results(const nlohmann::ordered_json& run,
-                           const std::vector<nlohmann::ordered_json>& units);
+ResultTable needle_results(const ordered_json& run, const std::vector<ordered_json>& units);
 
 Task needle_task();
 

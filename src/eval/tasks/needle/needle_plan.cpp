@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <map>
-#include <string_view>
 #include <tuple>
-#include <utility>
 
-#include "base/random.h"
 #include "base/text.h"
 #include "eval/samples/prompts.h"
 #include "eval/score/answer_text.h"
@@ -25,12 +20,8 @@ bool has_template(const Tokenizer& model) { return PromptFrame(model, {}).chat()
 
 // texts: the needle, the question and the answer.
 NeedleForm plain_form(const std::vector<std::string>& texts) {
-  NeedleForm form;
-  form.needle = "\n" + texts[0] + "\n";
-  form.question = texts[1];
-  form.answer = texts[2];
-  form.stop = {"\n"};
-  return form;
+  return {
+      .needle = "\n" + texts[0] + "\n", .question = texts[1], .answer = texts[2], .stop = {"\n"}};
 }
 
 NeedleForm completion(const std::optional<NeedleTexts>& own) {
@@ -65,10 +56,7 @@ std::vector<Needle> different_needles(const Tokenizer& model, const NeedleOption
   for (std::int64_t draw = 0; needles.size() < options.depths.size() && draw < last + kDraws;
        ++draw) {
     Needle needle = draw_needle(model, options.form, options.seed, sample, draw);
-    if (std::any_of(needles.begin(), needles.end(),
-                    [&](const Needle& other) { return other.question == needle.question; })) {
-      continue;
-    }
+    if (find_by(needles, &Needle::question, needle.question)) continue;
     needles.push_back(std::move(needle));
     last = draw;
   }
@@ -100,9 +88,6 @@ NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, s
   const std::int64_t room =
       room_beside(needles, n, options.lengths[length], count(text.head), options.form);
   std::int64_t at = 0;
-  const auto add = [&](std::span<const Token> tokens) {
-    text.head.insert(text.head.end(), tokens.begin(), tokens.end());
-  };
   for (std::size_t d = 0; d < n; ++d) {
     const auto asked = std::int64_t(double(room) * options.depths[d] / 100);
     const auto snapped =
@@ -110,13 +95,13 @@ NeedleTree plan_together(const Tokenizer& model, const NeedleOptions& options, s
             ? room
             : snap_back(model, haystack, asked, std::min(reach(asked), room / std::int64_t(2 * n)));
     const std::int64_t position = std::max(at, snapped.value_or(asked));
-    add(haystack.subspan(std::size_t(at), std::size_t(position - at)));
-    add(needles[d].needle);
+    extend(text.head, haystack.subspan(std::size_t(at), std::size_t(position - at)));
+    extend(text.head, needles[d].needle);
     at = position;
     text.branches.push_back(
         {position, snapped.has_value(), std::move(needles[d]), {{length, d, room}}});
   }
-  add(haystack.subspan(std::size_t(at), std::size_t(room - at)));
+  extend(text.head, haystack.subspan(std::size_t(at), std::size_t(room - at)));
   text.tokens = count(text.head);
   for (const NeedleBranch& branch : text.branches) {
     text.tokens += count(branch.needle.question);
@@ -300,11 +285,11 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     if (haystacks.size() == max_count) break;
     if (!next.tokens.empty()) {
       next.id += " + ";
-      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
+      extend(next.tokens, between);
     }
     const std::vector<Token> more = tokenizer.tokenize(document.text, false, false);
     next.id += document.id;
-    next.tokens.insert(next.tokens.end(), more.begin(), more.end());
+    extend(next.tokens, more);
     longest = std::max(longest, std::int64_t(next.tokens.size()));
     if (std::int64_t(next.tokens.size()) < tokens) continue;
     next.tokens.resize(std::size_t(tokens));
@@ -315,8 +300,8 @@ std::vector<Haystack> make_haystacks(const Tokenizer& tokenizer,
     const std::vector<Token> once = next.tokens;
     int times = 1;
     for (; std::int64_t(next.tokens.size()) < tokens; ++times) {
-      next.tokens.insert(next.tokens.end(), between.begin(), between.end());
-      next.tokens.insert(next.tokens.end(), once.begin(), once.end());
+      extend(next.tokens, between);
+      extend(next.tokens, once);
     }
     next.tokens.resize(std::size_t(tokens));
     next.id += cat(" x ", times);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/perplexity/perplexity.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
-#include <limits>
-#include <map>
 #include <numeric>
 #include <tuple>
 
@@ -13,8 +8,6 @@
 #include "base/text.h"
 
 namespace mrrope::eval {
-
-using nlohmann::ordered_json;
 
 namespace {
 
@@ -33,11 +26,7 @@ std::vector<Prepared> prepare(const TimelineModel& model, const std::vector<Docu
   for (const Document& document : documents) {
     Prepared p{document.id, model.tokenize(document.text, true, false), 0};
     p.total = std::int64_t(p.tokens.size());
-    std::int64_t needed = 0;
-    for (const std::int64_t length : options.lengths) {
-      if (length <= p.total) needed = length;
-    }
-    p.tokens.resize(std::size_t(needed));
+    p.tokens.resize(std::size_t(longest_within(options.lengths, p.total)));
     p.tokens.shrink_to_fit();
     prepared.push_back(std::move(p));
   }
@@ -69,12 +58,9 @@ class PerplexityUnits : public UnitWork {
       : model_(model), methods_(methods), documents_(std::move(documents)), options_(options) {
     std::stable_sort(methods_.begin(), methods_.end(),
                      [](const auto& a, const auto& b) { return a.untouched() > b.untouched(); });
-    const std::int64_t window = model.facts().geometry.train_length;
-    std::int64_t length = 0;
-    for (const std::int64_t n : options.lengths) {
-      if (n <= window) length = n;
-    }
     if (!methods_.front().untouched()) return;
+    const std::int64_t length =
+        longest_within(options.lengths, model.facts().geometry.train_length);
     const std::int64_t count = std::min<std::int64_t>(options.kl_positions, length);
     for (std::int64_t k = 0; k < count; ++k) {
       kl_positions_.push_back(std::size_t((2 * k + 1) * length / (2 * count)));
@@ -150,7 +136,7 @@ class PerplexityUnits : public UnitWork {
                                batch, wanted, [&](std::size_t, std::span<const float> logits) {
                                  observer(seen++, logits);
                                });
-      scores.insert(scores.end(), part.begin(), part.end());
+      extend(scores, part);
       if (count) progress.advance(std::int64_t(batch.size()), std::int64_t(batch.size()));
       const auto scored = part.begin() + (begin == 0 ? 1 : 0);
       // A failure of the engine is not a property of the document: nothing is recorded.
@@ -310,12 +296,8 @@ const UnitValues& losses(const ResultTable& table, const std::string& method, st
 
 // The untouched model, or one that grows, which is the same inside the window.
 const MethodRow* baseline(const ResultTable& table) {
-  for (const auto which : {&MethodRow::untouched, &MethodRow::grows}) {
-    for (const MethodRow& method : table.methods) {
-      if (method.*which) return &method;
-    }
-  }
-  return nullptr;
+  const MethodRow* untouched = find_by(table.methods, &MethodRow::untouched);
+  return untouched != nullptr ? untouched : find_by(table.methods, &MethodRow::grows);
 }
 
 // Losses are natural logarithms per token.
@@ -330,8 +312,8 @@ class Losses {
     table.logarithmic = true;
     check_grid({table.methods.size(), table.lengths.size(), run.at("documents").size()});
     for (const ordered_json& document : run.at("documents")) {
-      ids_.push_back(document.at("id").get<std::string>());
-      index_[ids_.back()] = ids_.size() - 1;
+      index_[document.at("id")] = ids_.size();
+      ids_.push_back(document.at("id"));
       tokens_.push_back(whole<std::int64_t>(document.at("tokens")));
     }
   }
@@ -344,9 +326,7 @@ class Losses {
     if (!unit.contains("lengths")) return;
     for (const ordered_json& entry : unit.at("lengths")) {
       const auto length = whole<std::int64_t>(entry.at("length"));
-      if (std::find(table_.lengths.begin(), table_.lengths.end(), length) == table_.lengths.end()) {
-        foreign_line({{"length", length}});
-      }
+      if (!has(table_.lengths, length)) foreign_line({{"length", length}});
       for (const Metric& m : kMetrics) {
         const double loss = -entry.at(m.sum).get<double>() / entry.at(m.count).get<double>();
         if (std::isfinite(loss)) values_[{method, length, m.name}][id] = loss;
@@ -374,10 +354,9 @@ class Losses {
       }
     }
     for (std::size_t i = 0; i < table_.methods.size(); ++i) {
-      const bool failed = std::any_of(failed_.begin(), failed_.end(),
-                                      [&](const auto& entry) { return entry.first.first == i; });
+      const auto of_this = [&](const auto& entry) { return entry.first.first == i; };
       const MethodRow& method = table_.methods[i];
-      table_.verdicts.push_back(judge(table_, method, failed));
+      table_.verdicts.push_back(judge(table_, method, find_by(failed_, of_this) != nullptr));
       const ResultRow* kl = table_.find(method.method, table_.reference_length(), kDivergence);
       if (kl != nullptr) table_.verdicts.back().divergence = kl->estimate;
     }

@@ -8,10 +8,6 @@
 // document with fewer than N tokens is not used at length N: it is named, never padded.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "eval/run/runner.h"
 #include "eval/text/documents.h"
 
@@ -52,8 +48,7 @@ ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTe
 // perplexity_band (from the next shorter length, or the start, to N-1), kl_divergence (from the
 // unmodified model, at the longest length inside the window). Units are documents. Throws Error
 // (corrupt).
-ResultTable perplexity_results(const nlohmann::ordered_json& run,
-                               const std::vector<nlohmann::ordered_json>& units);
+ResultTable perplexity_results(const ordered_json& run, const std::vector<ordered_json>& units);
 
 // How far a method of the table is good (perplexity.cpp has the rule). failed: a token had
 // probability 0, so missing bands are no lack of data.

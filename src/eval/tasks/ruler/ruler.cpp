@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/tasks/ruler/ruler.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
 #include <set>
 
 #include "base/json.h"
@@ -14,8 +11,6 @@
 namespace mrrope::eval {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
-
 namespace {
 
 void check(const RulerOptions& options) {
@@ -156,17 +151,16 @@ std::vector<RulerTask> chosen_tasks(const RulerOptions& options) {
   const std::set<std::string> wanted(options.tasks.begin(), options.tasks.end());
   std::set<std::string> unknown = wanted;
   std::vector<RulerTask> chosen;
-  std::string names;
   for (const RulerTask& task : ruler_tasks()) {
     const std::string family = task.name.substr(0, task.name.find('_'));
     if (wanted.count(task.name) + wanted.count(family) > 0) chosen.push_back(task);
     unknown.erase(task.name);
     unknown.erase(family);
-    names += cat(names.empty() ? "" : ", ", task.name);
   }
   if (unknown.empty()) return chosen;
   refuse(cat("RULER has no task '", *unknown.begin(), "'"),
-         cat("give --tasks with some of ", names, "; niah and qa select all tasks of that kind"));
+         cat("give --tasks with some of ", joined(mapped(ruler_tasks(), &RulerTask::name), ", "),
+             "; niah and qa select all tasks of that kind"));
 }
 
 const std::vector<RulerTask>& ruler_tasks() {
@@ -223,12 +217,12 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
            "give --data the folder that RULER's scripts wrote to");
   SampleSuite suite{"ruler", &ruler_rules()};
   ordered_json files = ordered_json::array();
-  std::string missing;
+  std::vector<std::string> missing;
   for (const std::int64_t length : sorted_lengths(options.lengths)) {
     for (const RulerTask& task : chosen_tasks(options)) {
       const fs::path file = data_file(folder, task.name, length, options.lengths.size() == 1);
       if (file.empty()) {
-        missing += cat(missing.empty() ? "" : ", ", task.name, " at ", length);
+        missing.push_back(cat(task.name, " at ", length));
         continue;
       }
       const auto samples = std::make_shared<std::vector<Draft>>();
@@ -268,9 +262,11 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
     }
   }
   throw_if(suite.sets.empty(), ErrorKind::failed,
-           cat("no sample in ", folder.string(), ": looked for ", missing),
+           cat("no sample in ", folder.string(), ": looked for ", joined(missing, ", ")),
            "the files are LENGTH/TASK/validation.jsonl or LENGTH/TASK.jsonl");
-  if (!missing.empty()) notes.push_back(cat("not in ", folder.string(), ": ", missing));
+  if (!missing.empty()) {
+    notes.push_back(cat("not in ", folder.string(), ": ", joined(missing, ", ")));
+  }
   suite.settings = {{"source", "files given with --data"},
                     {"samples", options.samples},
                     {"files", files},

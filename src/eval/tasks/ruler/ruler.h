@@ -6,13 +6,6 @@
 // too.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-
 #include "eval/samples/prompts.h"
 
 namespace mrrope::eval {

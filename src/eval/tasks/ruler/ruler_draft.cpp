@@ -3,8 +3,6 @@
 // that pass a value on), cwe (common words), fwe (frequent code words) and qa (a question whose
 // answer is in one or two of many documents: from SQuAD and HotpotQA files, or from invented towns
 // and bridges).
-#include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <numbers>
 #include <numeric>
@@ -27,8 +25,8 @@ struct QaQuestion {
 struct QaCorpus {
   std::size_t documents = 0;
   std::size_t questions = 0;
-  std::function<std::string(std::size_t)> document;
-  std::function<QaQuestion(std::size_t)> question;
+  std::function<std::string(std::size_t)> document{};
+  std::function<QaQuestion(std::size_t)> question{};
 };
 
 namespace {
@@ -98,13 +96,9 @@ std::string with_inserted(const std::vector<std::string>& lines,
   return text;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 < names.size() ? ", " : ", and ";
-    text += names[i];
-  }
-  return text;
+std::string listed(std::vector<std::string> names) {
+  if (names.size() > 1) names.back().insert(0, "and ");
+  return joined(names, ", ");
 }
 
 constexpr std::size_t kHops = 4;
@@ -113,7 +107,7 @@ std::vector<std::string> distinct_letters(Random& random, std::size_t count, std
   std::vector<std::string> names;
   while (names.size() < count) {
     std::string name = random_letters(random, letters, 'A');
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (!has(names, name)) names.push_back(name);
   }
   return names;
 }
@@ -212,9 +206,7 @@ Fact town_fact(std::uint64_t seed, std::size_t town, std::size_t paragraph) {
 }
 
 QaCorpus towns(std::uint64_t seed) {
-  QaCorpus corpus;
-  corpus.documents = kTowns * kParagraphs;
-  corpus.questions = kTowns * kParagraphs;
+  QaCorpus corpus{.documents = kTowns * kParagraphs, .questions = kTowns * kParagraphs};
   corpus.document = [seed](std::size_t d) {
     Random random = random_for(seed, "paragraph", d);
     return with_prose(town_fact(seed, d / kParagraphs, d % kParagraphs).statement, random, 4);
@@ -237,30 +229,25 @@ QaCorpus towns(std::uint64_t seed) {
 constexpr std::size_t kBridgeGroups = 3000;
 
 QaCorpus bridges(std::uint64_t seed) {
-  QaCorpus corpus;
-  corpus.documents = 10 * kBridgeGroups;
-  corpus.questions = kBridgeGroups;
+  QaCorpus corpus{.documents = 10 * kBridgeGroups, .questions = kBridgeGroups};
   corpus.document = [seed](std::size_t d) {
     Random random = random_for(seed, "bridge", d);
     const std::size_t pair = d / 2;
     const std::string bridge = town_name(pair);
     const std::string builder = person_name(pair);
-    if (d % 2 == 0) {
-      return with_prose(cat(bridge, " Bridge\n", bridge, " Bridge was built by ", builder, "."),
-                        random, 4);
-    }
-    return with_prose(cat(builder, "\n", builder, " was born in ",
-                          town_name(5 * kBridgeGroups + pair), " and learned the trade early."),
-                      random, 4);
+    const std::string fact =
+        d % 2 == 0 ? cat(bridge, " Bridge\n", bridge, " Bridge was built by ", builder, ".")
+                   : cat(builder, "\n", builder, " was born in ",
+                         town_name(5 * kBridgeGroups + pair), " and learned the trade early.");
+    return with_prose(fact, random, 4);
   };
   corpus.question = [seed](std::size_t q) {
     const std::size_t group = (q * 997 + seed % kBridgeGroups) % kBridgeGroups;
     Random random = random_for(seed, "builder", group);
     const std::size_t pair = 5 * group + random.below(5);
-    QaQuestion question{cat("In which town was the builder of ", town_name(pair), " Bridge born?"),
-                        {town_name(5 * kBridgeGroups + pair)},
-                        {},
-                        {}};
+    QaQuestion question;
+    question.query = cat("In which town was the builder of ", town_name(pair), " Bridge born?");
+    question.expected = {town_name(5 * kBridgeGroups + pair)};
     for (std::size_t d = 0; d < 10; ++d) question.given.push_back(10 * group + d);
     return question;
   };
@@ -328,9 +315,7 @@ QaCorpus read_corpus(const std::filesystem::path& path, bool single) {
   }
   throw_if(questions.empty(), ErrorKind::corrupt, cat(name, " has no question with an answer"),
            "give the development file of the data set");
-  QaCorpus corpus;
-  corpus.documents = documents.texts.size();
-  corpus.questions = questions.size();
+  QaCorpus corpus{.documents = documents.texts.size(), .questions = questions.size()};
   corpus.document = [texts = std::move(documents.texts)](std::size_t d) { return texts[d]; };
   corpus.question = [list = std::move(questions)](std::size_t q) { return list[q]; };
   return corpus;
@@ -350,7 +335,7 @@ std::vector<std::size_t> choose_documents(const QaCorpus& corpus, const QaQuesti
         chosen.push_back(question.more[i]);
       }
     } else {
-      chosen.insert(chosen.end(), question.more.begin(), question.more.end());
+      extend(chosen, question.more);
       std::set<std::size_t> there(chosen.begin(), chosen.end());
       while (chosen.size() < count) {
         const std::size_t d = random.below(corpus.documents);
@@ -389,7 +374,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
     std::vector<std::string> needles;
     while (keys.size() < key_count) {
       const std::string key = draw(task.key, random);
-      if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+      if (has(keys, key)) continue;
       keys.push_back(key);
       values.emplace_back();
       while (values.back().size() < std::size_t(task.values)) {
@@ -419,7 +404,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
         continue;
       }
       std::string key = draw(task.key, random);
-      while (std::find(keys.begin(), keys.end(), key) != keys.end()) key = draw(task.key, random);
+      while (has(keys, key)) key = draw(task.key, random);
       lines.push_back(line(key, draw(task.value, random)));
     }
     const std::string context = with_inserted(lines, needles, places, essay ? ' ' : '\n');
@@ -428,7 +413,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
     Draft draft;
     for (const std::size_t i : asked) {
       queries.push_back(keys[i]);
-      draft.expected.insert(draft.expected.end(), values[i].begin(), values[i].end());
+      extend(draft.expected, values[i]);
     }
     const std::string query = listed(queries);
     draft.body = fill(prompt.text, {{"type", task.value}, {"context", context}, {"query", query}});
@@ -439,8 +424,7 @@ Drafter niah_drafter(const RulerTask& task, const RulerOptions& options) {
 }
 
 Drafter vt_drafter(const RulerOptions& options) {
-  Drafter drafter;
-  drafter.min = std::int64_t(kHops) + 1;
+  Drafter drafter{.min = std::int64_t(kHops) + 1};
   drafter.draft = [prompts = options.prompts](std::int64_t units, std::size_t, Random& random) {
     // One worked example comes first, smaller than 500 tokens, with names of three letters.
     const Draft example = draft_chain(prompts, random, 10, 3);
@@ -453,18 +437,16 @@ Drafter vt_drafter(const RulerOptions& options) {
 }
 
 Drafter cwe_drafter(const RulerOptions& options, std::int64_t length) {
-  Drafter drafter;
-  drafter.min = 20;
+  Drafter drafter{.min = 20};
   const bool plain = length < kPlainBelow;
   // Some words are lost to those that hold a common one.
   drafter.max = std::int64_t(plain ? plain_words() * 9 / 10 : compound_words() / 2);
   const bool small = length < 4096;
   drafter.draft = [prompt = options.prompts.at("ruler/cwe"), small, plain](
                       std::int64_t units, std::size_t, Random& random) {
-    const WordList example =
-        small ? draw_words(random, plain, 20, 3, 1) : draw_words(random, plain, 40, 10, 3);
-    const WordList list = small ? draw_words(random, plain, std::size_t(units), 6, 1)
-                                : draw_words(random, plain, std::size_t(units), 30, 3);
+    const int rare = small ? 1 : 3;
+    const WordList example = draw_words(random, plain, small ? 20 : 40, small ? 3 : 10, rare);
+    const WordList list = draw_words(random, plain, std::size_t(units), small ? 6 : 30, rare);
     return Draft{fill(prompt.text, {{"context", numbered(example.all)}}) + prompt.prefix + " " +
                      numbered(example.common) + "\n" +
                      fill(prompt.text, {{"context", numbered(list.all)}}),
@@ -497,11 +479,8 @@ Drafter fwe_drafter(const RulerOptions& options, std::int64_t length) {
       ranks.insert(ranks.end(), times, k - 1);
     }
     shuffle(ranks, random);
-    std::string context;
-    for (const std::size_t rank : ranks) {
-      if (!context.empty()) context.push_back(' ');
-      context += words[rank];
-    }
+    const std::string context =
+        joined(mapped(ranks, [&](std::size_t rank) { return words[rank]; }), " ");
     return Draft{
         fill(prompt.text, {{"context", context}}), prompt.prefix, {words[1], words[2], words[3]}};
   };
@@ -516,8 +495,7 @@ Drafter qa_drafter(const RulerTask& task, const RulerOptions& options, QaCorpora
             cat(options.samples, " samples of ", task.name, ", but there are ", corpus->questions,
                 " questions"),
             cat("give --samples ", corpus->questions));
-  Drafter drafter;
-  drafter.min = single ? 1 : 10;
+  Drafter drafter{.min = single ? 1 : 10};
   drafter.draft = [corpus, prompt = options.prompts.at("ruler/qa"),
                    form = options.prompts.at("ruler/qa.document").text](
                       std::int64_t units, std::size_t index, Random& random) {
