@@ -24,7 +24,19 @@ constexpr std::size_t kMaxCopyRatio = 4;
 // empty slot, if that end has no more tokens than this.
 constexpr std::size_t kMaxDropped = 64;
 
+// While others wait, answers under a grammar hold one slot in so many.
+constexpr int kGrammarShare = 4;
+
 }  // namespace
+
+// First come, first served, but for the share of grammars.
+std::deque<Scheduler::Writing>::iterator Scheduler::next_in_line() {
+  const auto constrained = [](const Writing& one) { return one.constrained; };
+  const auto held = std::count_if(slots_.begin(), slots_.end(), constrained);
+  if (held < std::max(1, limits_.slots / kGrammarShare)) return queue_.begin();
+  const auto other = std::find_if_not(queue_.begin(), queue_.end(), constrained);
+  return other == queue_.end() ? queue_.begin() : other;
+}
 
 // The free slot with the longest common prefix, if that is at least half of the prompt or of what
 // the slot holds; else an empty one; else the one that has been unused for the longest time.
@@ -226,10 +238,11 @@ void Scheduler::preempt_if_full() {
       if (last == nullptr || slot.admission > last->admission) last = &slot;
     }
     if (last == nullptr) return;
-    if (last->next) {
+    if (last->next || !last->logits.empty()) {
       last->job.prompt = last->tokens;
-      last->job.prompt.push_back(*last->next);
+      if (last->next) last->job.prompt.push_back(*last->next);
       last->next.reset();
+      last->logits.clear();
     }
     forget(*last);
     last->preempted = true;
