@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <numeric>
 
 #include "base/text.h"
@@ -16,21 +15,15 @@ namespace {
 // While answers are being written prompts are read in smaller parts, so that they do not wait long.
 constexpr std::size_t kShare = 4;
 
-// A useful grammar takes a millisecond. A slow choice rests for so many times what it took.
+// Choices are made between computations. Those of a useful grammar take a millisecond.
 constexpr std::chrono::milliseconds kQuickChoice{5};
-constexpr int kRest = 3;
+constexpr int kRest = 3;  // for each slow choice, so many times what it took
+constexpr std::chrono::seconds kLongestTurn{1};
 
 constexpr auto kFailed = Outcome::End::failed;
 
 double seconds_between(Clock::time_point a, Clock::time_point b) {
   return std::chrono::duration<double>(b - a).count();
-}
-
-// What this thread has computed, whoever else uses the processor.
-std::chrono::nanoseconds thread_time() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
 // Of an error that the client can act upon.
@@ -126,8 +119,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
     throw ApiError(400, with_hint(error), {}, "generation_refused");
   }
   chooser->read(job.prompt);
-  const bool grammar = !job.sampling.grammar.text.empty();
-  const bool constrained = grammar && !job.sampling.grammar.lazy;
+  const bool constrained = !job.sampling.grammar.text.empty();
   job.sampling = {};
   {
     const std::lock_guard lock(mutex_);
@@ -140,7 +132,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
               queue_.size(), " requests are waiting: try again later"),
           {}, "queue_full");
     }
-    queue_.push_back({std::move(job), answer, std::move(chooser), constrained, grammar, !grammar});
+    queue_.push_back({std::move(job), answer, std::move(chooser), constrained});
   }
   wake_.notify_all();
   return answer;
@@ -310,8 +302,8 @@ void Scheduler::admit() {
     Slot* slot = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      if (queue_.empty()) return;
       const auto next = next_in_line();
+      if (next == queue_.end()) return;
       slot = slot_for(next->job);
       if (slot == nullptr || !fits(next->job.prompt.size())) return;
       waiting = std::move(*next);
@@ -328,6 +320,7 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
   slot.outcome.prompt = std::ssize(slot.job.prompt);
   slot.outcome.growth = limits_.growth;
   slot.began = slot.first_token = slot.reported = Clock::now();
+  if (slot.constrained) turn_ = latest_turn_ = slot.began + kLongestTurn;
   try {
     slot.text.emplace(slot.job.stop);
     find_prefix_source(slot);
@@ -357,7 +350,6 @@ std::size_t Scheduler::chunk_of(const Slot& slot, std::size_t most) const {
 
 void Scheduler::round() {
   ++round_;
-  choose_late();
   // By rung; those on rungs that go together under the first one of them.
   std::map<std::size_t, std::vector<Slot*>> writers;
   const auto group_of = [&](const Slot& slot) {
@@ -367,7 +359,6 @@ void Scheduler::round() {
   std::vector<Slot*> readers;
   for (Slot& slot : slots_) {
     if (!slot.answer || slot.prefix_source != nullptr || slot.preempted) continue;
-    if (!slot.logits.empty()) continue;
     if (slot.next) {
       writers[group_of(slot)].push_back(&slot);
     } else {
@@ -443,6 +434,7 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
   }
   // What went wrong, per slot. Acted upon when the computation is over: a timeline must not be
   // destroyed while it is being computed.
+  using Failure = std::pair<Outcome::End, std::string>;
   std::vector<std::optional<Failure>> failures(slots.size(), Failure{kFailed, "not computed"});
   try {
     model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {
@@ -458,71 +450,34 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       if (!slot.next) slot.aligned_tokens = slot.tokens.size() / part() * part();
       if (!slot.next && slot.outcome.written == 0) report_prefill(slot);
       if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
-      if (must_rest(slot)) {
-        slot.logits.assign(logits.begin(), logits.end());
-        slot.next.reset();
-        slot.last_round = round_;
-        return;
+      const bool first = slot.constrained && slot.outcome.written == 0;
+      const auto began = Clock::now();
+      try {
+        choose(slot, logits);
+      } catch (const Error& error) {
+        failures[i] = {kFailed, error.what()};
+        if (error.kind() == ErrorKind::usage)
+          failures[i] = {Outcome::End::refused, with_hint(error)};
+      } catch (const std::exception& error) {
+        failures[i] = {kFailed, error.what()};
       }
-      failures[i] = try_to_choose(slot, logits);
+      const auto now = Clock::now();
+      const auto rested = now + kRest * (now - began);
+      if (first) turn_ = std::min(latest_turn_, rested);
+      if (now - began > kQuickChoice) turn_ = std::min(latest_turn_, std::max(turn_, rested));
     });
   } catch (const std::exception& error) {
     for (auto& failure : failures) {
       if (failure) failure = {kFailed, error.what()};
     }
   }
-  for (std::size_t i = 0; i < slots.size(); ++i) settle(*slots[i], failures[i]);
-}
-
-// Whether a choice that may be slow has to wait because others write.
-bool Scheduler::must_rest(const Slot& slot) const {
-  return !slot.quick && Clock::now() < rested_ &&
-         std::any_of(slots_.begin(), slots_.end(), [](const Slot& other) {
-           return other.answer && other.quick && !other.preempted && !other.prefix_source;
-         });
-}
-
-// The choices that had to wait, the oldest first.
-void Scheduler::choose_late() {
-  std::vector<Slot*> waiting;
-  for (Slot& slot : slots_) {
-    if (!slot.logits.empty()) waiting.push_back(&slot);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (failures[i]) {
+      reset(*slots[i]);
+      end(*slots[i], failures[i]->first, failures[i]->second);
+    }
+    publish(*slots[i]);
   }
-  std::stable_sort(waiting.begin(), waiting.end(),
-                   [](const Slot* a, const Slot* b) { return a->last_round < b->last_round; });
-  for (Slot* slot : waiting) {
-    if (must_rest(*slot)) return;
-    const std::vector<float> logits = std::exchange(slot->logits, {});
-    settle(*slot, try_to_choose(*slot, logits));
-  }
-}
-
-std::optional<Scheduler::Failure> Scheduler::try_to_choose(Slot& slot,
-                                                           std::span<const float> logits) {
-  const bool grammar = slot.grammar;
-  const auto began = thread_time();
-  std::optional<Failure> failure;
-  try {
-    choose(slot, logits);
-  } catch (const Error& error) {
-    const bool refused = error.kind() == ErrorKind::usage;
-    failure =
-        refused ? Failure{Outcome::End::refused, with_hint(error)} : Failure{kFailed, error.what()};
-  } catch (const std::exception& error) {
-    failure = {kFailed, error.what()};
-  }
-  const auto took = thread_time() - began;
-  slot.quick = !grammar || took <= kQuickChoice;
-  if (!slot.quick) rested_ = Clock::now() + kRest * took;
-  return failure;
-}
-
-void Scheduler::settle(Slot& slot, const std::optional<Failure>& failure) {
-  if (failure) {
-    reset(slot);
-    end(slot, failure->first, failure->second);
-  }
-  publish(slot);
 }
 
 void Scheduler::choose(Slot& slot, std::span<const float> logits) {

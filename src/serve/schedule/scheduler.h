@@ -7,9 +7,9 @@
 // to that slot, and only the rest is computed. A prefix that another conversation holds, or is
 // about to read, is copied from there. Prompts of different salts share nothing.
 //
-// While other requests wait, those with a grammar hold at most a quarter of the slots. While other
-// answers are written, grammars that are slow to choose a token take a quarter of the time, in
-// turn.
+// While both wait, neither requests with a grammar nor those without hold more than half of the
+// slots. Beside answers without one, those with a grammar begin in turn: the next one after three
+// times what the first choice of the last one took, and at the latest after a second.
 #pragma once
 
 #include <atomic>
@@ -202,13 +202,10 @@ class Scheduler {
     Job job = {};
     std::shared_ptr<Answer> answer = {};
     std::optional<engine::Chooser> chooser = {};
-    bool constrained = false;        // by a grammar, from its first token on
-    bool grammar = false;            // it has one
-    bool quick = true;               // its last choice; not known before a grammar's first one
-    std::vector<float> logits = {};  // of a choice that has to wait
+    bool constrained = false;  // by a grammar
     std::optional<TextStream> text = {};
     std::optional<Token> next = {};  // chosen, not read yet; nullopt: the prompt is being read
-    std::uint64_t last_round = 0;    // that read a part of its prompt, or put off a choice
+    std::uint64_t last_round = 0;    // that read a part of its prompt
     std::uint64_t admission = 0;     // number of the answer, in the order they began
     bool preempted = false;          // until there is room in the cache
     // It waits while another slot reads `shared_tokens` of its prompt for its own answer.
@@ -245,11 +242,6 @@ class Scheduler {
                std::size_t most);
   std::size_t part() const;
   std::size_t chunk_of(const Slot& slot, std::size_t most) const;
-  void choose_late();
-  bool must_rest(const Slot& slot) const;
-  using Failure = std::pair<Outcome::End, std::string>;
-  std::optional<Failure> try_to_choose(Slot& slot, std::span<const float> logits);
-  void settle(Slot& slot, const std::optional<Failure>& failure);
   void choose(Slot& slot, std::span<const float> logits);
   static Progress progress_of(const Slot& slot);
   void report_prefill(Slot& slot);
@@ -264,7 +256,8 @@ class Scheduler {
   std::vector<Slot> slots_;  // used by work() only
   std::uint64_t round_ = 0;
   std::uint64_t admitted_ = 0;
-  Clock::time_point rested_ = {};  // when the next slow choice may be made
+  Clock::time_point turn_ = {};  // when the next answer under a grammar begins beside others
+  Clock::time_point latest_turn_ = {};
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

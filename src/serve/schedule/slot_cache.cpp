@@ -24,18 +24,22 @@ constexpr std::size_t kMaxCopyRatio = 4;
 // empty slot, if that end has no more tokens than this.
 constexpr std::size_t kMaxDropped = 64;
 
-// While others wait, answers under a grammar hold one slot in so many.
-constexpr int kGrammarShare = 4;
-
 }  // namespace
 
-// First come, first served, but for the share of grammars.
+// First come, first served, but for what scheduler.h says of grammars. May be nobody.
 std::deque<Scheduler::Writing>::iterator Scheduler::next_in_line() {
-  const auto constrained = [](const Writing& one) { return one.constrained; };
-  const auto held = std::count_if(slots_.begin(), slots_.end(), constrained);
-  if (held < std::max(1, limits_.slots / kGrammarShare)) return queue_.begin();
-  const auto other = std::find_if_not(queue_.begin(), queue_.end(), constrained);
-  return other == queue_.end() ? queue_.begin() : other;
+  if (queue_.empty()) return queue_.end();
+  const auto is = [](bool constrained) {
+    return [=](const Writing& w) { return w.answer && w.constrained == constrained; };
+  };
+  const auto first = queue_.begin();
+  const auto plain = std::find_if(first, queue_.end(), is(false));
+  const auto other = first->constrained ? plain : std::find_if(first, queue_.end(), is(true));
+  const auto held = std::count_if(slots_.begin(), slots_.end(), is(first->constrained));
+  const bool enough = other != queue_.end() && held >= std::max(1, limits_.slots / 2);
+  const auto next = enough ? other : first;
+  const bool beside = plain != queue_.end() || std::any_of(slots_.begin(), slots_.end(), is(false));
+  return next->constrained && beside && Clock::now() < turn_ ? plain : next;
 }
 
 // The free slot with the longest common prefix, if that is at least half of the prompt or of what
@@ -238,11 +242,10 @@ void Scheduler::preempt_if_full() {
       if (last == nullptr || slot.admission > last->admission) last = &slot;
     }
     if (last == nullptr) return;
-    if (last->next || !last->logits.empty()) {
+    if (last->next) {
       last->job.prompt = last->tokens;
-      if (last->next) last->job.prompt.push_back(*last->next);
+      last->job.prompt.push_back(*last->next);
       last->next.reset();
-      last->logits.clear();
     }
     forget(*last);
     last->preempted = true;

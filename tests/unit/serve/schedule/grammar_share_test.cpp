@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What answers under a grammar may take from others: slots and time.
+#include "base/text.h"
 #include "serve/schedule/scheduler.h"
 #include "support/scripted.h"
 #include "support/test.h"
@@ -10,8 +11,7 @@ namespace {
 
 constexpr std::int64_t kContext = 600;
 
-// Notes whose prompt it reads, in order, and how many computations there were before each choice of
-// a grammar, which it can make slow.
+// Notes whose prompt it reads in which computation, and can make choices of a grammar slow.
 class WatchedModel : public ScriptedModel {
  public:
   WatchedModel() : ScriptedModel({}) {
@@ -23,43 +23,44 @@ class WatchedModel : public ScriptedModel {
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
     reading = true;
     while (held) std::this_thread::yield();
-    for (const Reading& reading : readings) {
-      if (reading.tokens.size() > 1) read += char(reading.tokens[1]);
-    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ++computations;
+    for (const Reading& one : readings) {
+      if (one.tokens.size() > 1) begun[char(one.tokens[1])] = computations;
+    }
     ScriptedModel::read_together(readings, observer);
   }
-  // A grammar that is tried with the whole vocabulary asks for the first token too.
+  // A grammar that is tried with the whole vocabulary asks for one token after the other.
   bool ends_text(Token token) const override {
-    if (token != 0) return false;
-    choices.push_back(computations);
-    for (const std::clock_t began = std::clock(); std::clock() - began < cost;) {
-    }
+    if (std::exchange(last_asked, token) == 0 && token == 1) std::this_thread::sleep_for(cost);
     return false;
   }
   const TokenTexts* token_texts() const override { return &texts; }
 
   TokenTexts texts;
   std::atomic<bool> held = true, reading = false;
-  std::clock_t cost = 0;
-  std::string read;
+  std::chrono::milliseconds cost{0};
+  std::map<char, int> begun;
   int computations = 0;
-  mutable std::vector<int> choices;
+  mutable Token last_asked = 0;
 };
 
 struct Trial {
-  explicit Trial(int slots) : ladder(growing(model.facts().geometry, kContext)) {
+  explicit Trial(int slots, int cost = 0) : ladder(growing(model.facts().geometry, kContext)) {
     model.use(ladder);
+    model.cost = std::chrono::milliseconds(cost);
     scheduler = std::make_unique<Working>(model, ladder, SchedulerLimits{slots, 64, kContext});
-    submit('.', "", 1);
+    submit(".", 1);
     while (!model.reading) std::this_thread::yield();
   }
   ~Trial() { model.held = false; }
-  void submit(char name, const std::string& grammar, std::int64_t length, bool lazy = false) {
-    Job job = greedy(model.tokenize(std::string(4, name), true, false), length);
-    job.sampling.grammar.text = grammar;
-    job.sampling.grammar.lazy = lazy;
-    answers.push_back(scheduler->submit(std::move(job)));
+  // A prompt for each letter; those of capital letters are under a grammar.
+  void submit(const std::string& names, std::int64_t length) {
+    for (const char name : names) {
+      Job job = greedy(model.tokenize(std::string(4, name), true, false), length);
+      if (name >= 'A' && name <= 'Z') job.sampling.grammar.text = "root ::= [0-9]+";
+      answers.push_back(scheduler->submit(std::move(job)));
+    }
   }
   // Of all that was submitted while the first one was being read.
   void finish_all() {
@@ -69,68 +70,76 @@ struct Trial {
       EXPECT_EQ(said.outcome.end, Outcome::End::length) << said.outcome.message;
     }
   }
+  int begun(char name) { return model.begun.at(name); }
+  std::string begun_in(int computation) const {
+    std::string names;
+    for (const auto& [name, when] : model.begun) names += when == computation ? cat(name) : "";
+    return names;
+  }
+
   WatchedModel model;
   Ladder ladder;
   std::vector<std::shared_ptr<Answer>> answers;
   std::unique_ptr<Working> scheduler;
 };
 
-// A prompt is a letter, four times; those of A to Z are under a grammar. All answers are as long.
-std::string order(int slots, const std::string& names, bool lazy = false) {
+// Of those that wait in this order, who begins when all slots are free?
+std::string first_of(const std::string& names, int slots) {
   Trial s(slots);
-  for (const char name : names) s.submit(name, name < 'a' ? "root ::= [0-9]+" : "", 3, lazy);
+  s.submit(names, 3);
   s.finish_all();
-  return s.model.read.substr(1);
+  return s.begun_in(2);
 }
 
-// Those that begin in one round are read in the order of their slots.
-std::string rounds(const std::string& read, std::size_t slots) {
-  std::string out;
-  for (std::size_t i = 0; i < read.size(); i += slots) {
-    std::string round = read.substr(i, slots);
-    std::sort(round.begin(), round.end());
-    out += (i > 0 ? " " : "") + round;
-  }
-  return out;
+TEST(GrammarShare, BothKindsHaveSlots) {
+  EXPECT_EQ(first_of("abcdefABCDEF", 4), "Aabc");
+  EXPECT_EQ(first_of("ABCDEFabcdef", 4), "Aabc");
+  EXPECT_EQ(first_of("AaBb", 1), "A");
+  EXPECT_EQ(first_of("aAbB", 1), "a");
+  // All of them where the others do not wait.
+  EXPECT_EQ(first_of("abcdef", 4), "abcd");
+  EXPECT_EQ(first_of("ABCDEF", 4), "ABCD");
 }
 
-TEST(GrammarShare, AQuarterOfTheSlotsWhileOthersWait) {
-  EXPECT_EQ(rounds(order(4, "ABCDEFabcdef"), 4), "Aabc Bdef CDEF");
-  EXPECT_EQ(rounds(order(8, "ABCDEFGHabcdefgh"), 8), "ABabcdef CDEFGHgh");
-  // All slots where nobody else waits, and first come, first served where there is one slot.
-  EXPECT_EQ(rounds(order(4, "ABCDEFGH"), 4), "ABCD EFGH");
-  EXPECT_EQ(order(1, "ABab"), "ABab");
-  // An answer that may never come to its grammar is like others.
-  EXPECT_EQ(rounds(order(4, "ABCDabcd", true), 4), "ABCD abcd");
-}
-
-constexpr int kLength = 5;
-
-TEST(GrammarShare, SlowChoicesWaitForOneAnotherWhileOthersWrite) {
+TEST(GrammarShare, NoMoreThanHalfOfTheSlotsWhileOthersWait) {
   Trial s(4);
-  s.model.cost = CLOCKS_PER_SEC / 20;
-  for (const char name : {'A', 'B', 'C'}) s.submit(name, "root ::= [0-9]+", kLength);
-  s.submit('a', "", 200);
+  s.submit("ABCDE", 400);
+  s.submit("abcdefghijklmnop", 20);
   s.finish_all();
-  // Never two in one round, while the other is written; and all end.
-  ASSERT_EQ(s.model.choices.size(), 3U * kLength);
-  for (std::size_t i = 1; i < s.model.choices.size(); ++i) {
-    if (s.model.choices[i] >= 200) break;
-    EXPECT_GT(s.model.choices[i], s.model.choices[i - 1]) << i;
-  }
+  EXPECT_LT(s.begun('B'), s.begun('p'));
+  EXPECT_GT(s.begun('C'), s.begun('p'));  // when A has ended
 }
 
-// Nobody waits for quick ones, and grammars alone lose nothing, however slow they are.
-TEST(GrammarShare, OthersGoOnTogether) {
-  for (const bool slow : {false, true}) {
-    Trial s(4);
-    if (slow) s.model.cost = CLOCKS_PER_SEC / 100;
-    for (const char name : {'A', 'B', 'C'}) s.submit(name, "root ::= [0-9]+", kLength);
-    if (!slow) s.submit('a', "", kLength);
-    s.finish_all();
-    EXPECT_EQ(s.model.choices.size(), 3U * kLength);
-    EXPECT_EQ(s.model.computations, kLength + 1) << slow;
-  }
+TEST(GrammarShare, SlowOnesBeginInTurnBesideOthers) {
+  Trial s(4, 50);
+  s.submit("aABC", 5);
+  s.submit("b", 400);
+  s.finish_all();
+  EXPECT_EQ(s.begun('A'), 2);
+  EXPECT_GT(s.begun('B'), s.begun('A') + 3);
+  EXPECT_GT(s.begun('C'), s.begun('B') + 3);
+  EXPECT_LT(s.begun('C'), 400);  // before the other ends
+}
+
+// However slow the one before is.
+TEST(GrammarShare, NobodyWaitsMoreThanASecondForATurn) {
+  Trial s(3, 1100);
+  s.submit("aAB", 1);
+  s.submit("b", 20);
+  s.finish_all();
+  EXPECT_LE(s.begun('B'), s.begun('A') + 2);
+}
+
+TEST(GrammarShare, QuickOnesCostNothing) {
+  Trial beside(4);
+  beside.submit("aABC", 300);
+  beside.finish_all();
+  EXPECT_LT(beside.begun('C'), 100);
+  // Nor do slow ones by themselves.
+  Trial alone(4, 20);
+  alone.submit("ABCDEFGH", 5);
+  alone.finish_all();
+  EXPECT_EQ(alone.model.computations, 1 + 5 + 5);
 }
 
 }  // namespace
