@@ -107,7 +107,7 @@ TEST(GrammarShare, NoMoreThanHalfOfTheSlotsWhileOthersWait) {
   s.submit("abcdefghijklmnop", 20);
   s.finish_all();
   EXPECT_LT(s.begun('B'), s.begun('p'));
-  EXPECT_GT(s.begun('C'), s.begun('p'));  // when A has ended
+  EXPECT_GE(s.begun('C'), s.begun('p'));  // the last of the others
 }
 
 TEST(GrammarShare, SlowOnesBeginInTurnBesideOthers) {
