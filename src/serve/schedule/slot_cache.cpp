@@ -39,7 +39,8 @@ std::deque<Scheduler::Writing>::iterator Scheduler::next_in_line() {
   const bool enough = other != queue_.end() && held >= std::max(1, limits_.slots / 2);
   const auto next = enough ? other : first;
   const bool beside = plain != queue_.end() || std::any_of(slots_.begin(), slots_.end(), is(false));
-  return next->constrained && beside && Clock::now() < turn_ ? plain : next;
+  const bool waits = next->constrained && beside && !refusing_ && Clock::now() < turn_;
+  return waits ? plain : next;
 }
 
 // The free slot with the longest common prefix, if that is at least half of the prompt or of what
@@ -214,6 +215,7 @@ bool Scheduler::make_room(std::size_t more, const Slot* keep) {
       if (slot.answer || slot.tokens.empty() || &slot == keep) continue;
       if (oldest == nullptr || slot.last_used < oldest->last_used) oldest = &slot;
     }
+    if (oldest == nullptr) return false;
     all -= oldest->tokens.size();
     forget(*oldest);
     publish(*oldest);

@@ -130,6 +130,15 @@ TEST(GrammarShare, NobodyWaitsMoreThanASecondForATurn) {
   EXPECT_LE(s.begun('B'), s.begun('A') + 2);
 }
 
+// The server ends when all are answered.
+TEST(GrammarShare, NobodyWaitsForATurnAtTheEnd) {
+  Trial s(4);
+  s.submit("aABC", 5);
+  s.scheduler->refuse_new();
+  s.finish_all();
+  EXPECT_EQ(s.begun_in(2), "ABCa");
+}
+
 TEST(GrammarShare, QuickOnesCostNothing) {
   Trial beside(4);
   beside.submit("aABC", 300);
