@@ -15,6 +15,11 @@ namespace {
 // While answers are being written prompts are read in smaller parts, so that they do not wait long.
 constexpr std::size_t kShare = 4;
 
+// Choices are made between computations. Those of a useful grammar take a millisecond.
+constexpr std::chrono::milliseconds kQuickChoice{5};
+constexpr int kRest = 3;  // for each slow choice, so many times what it took
+constexpr std::chrono::seconds kLongestTurn{1};
+
 constexpr auto kFailed = Outcome::End::failed;
 
 double seconds_between(Clock::time_point a, Clock::time_point b) {
@@ -114,6 +119,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
     throw ApiError(400, with_hint(error), {}, "generation_refused");
   }
   chooser->read(job.prompt);
+  const bool constrained = !job.sampling.grammar.text.empty();
   job.sampling = {};
   {
     const std::lock_guard lock(mutex_);
@@ -126,7 +132,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
               queue_.size(), " requests are waiting: try again later"),
           {}, "queue_full");
     }
-    queue_.push_back({std::move(job), answer, std::move(chooser)});
+    queue_.push_back({std::move(job), answer, std::move(chooser), constrained});
   }
   wake_.notify_all();
   return answer;
@@ -296,11 +302,12 @@ void Scheduler::admit() {
     Slot* slot = nullptr;
     {
       const std::lock_guard lock(mutex_);
-      if (queue_.empty()) return;
-      slot = slot_for(queue_.front().job);
-      if (slot == nullptr || !fits(queue_.front().job.prompt.size())) return;
-      waiting = std::move(queue_.front());
-      queue_.pop_front();
+      const auto next = next_in_line();
+      if (next == queue_.end()) return;
+      slot = slot_for(next->job);
+      if (slot == nullptr || !fits(next->job.prompt.size())) return;
+      waiting = std::move(*next);
+      queue_.erase(next);
       ++counts_.slots_busy;
     }
     begin(*slot, std::move(waiting));
@@ -313,6 +320,7 @@ void Scheduler::begin(Slot& slot, Writing waiting) {
   slot.outcome.prompt = std::ssize(slot.job.prompt);
   slot.outcome.growth = limits_.growth;
   slot.began = slot.first_token = slot.reported = Clock::now();
+  if (slot.constrained) turn_ = latest_turn_ = slot.began + kLongestTurn;
   try {
     slot.text.emplace(slot.job.stop);
     find_prefix_source(slot);
@@ -442,6 +450,8 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       if (!slot.next) slot.aligned_tokens = slot.tokens.size() / part() * part();
       if (!slot.next && slot.outcome.written == 0) report_prefill(slot);
       if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
+      const bool first = slot.constrained && slot.outcome.written == 0;
+      const auto began = Clock::now();
       try {
         choose(slot, logits);
       } catch (const Error& error) {
@@ -451,6 +461,10 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       } catch (const std::exception& error) {
         failures[i] = {kFailed, error.what()};
       }
+      const auto now = Clock::now();
+      const auto rested = now + kRest * (now - began);
+      if (first) turn_ = std::min(latest_turn_, rested);
+      if (now - began > kQuickChoice) turn_ = std::min(latest_turn_, std::max(turn_, rested));
     });
   } catch (const std::exception& error) {
     for (auto& failure : failures) {

@@ -6,6 +6,10 @@
 // A slot keeps its timeline when its answer is complete. The next prompt with the same prefix goes
 // to that slot, and only the rest is computed. A prefix that another conversation holds, or is
 // about to read, is copied from there. Prompts of different salts share nothing.
+//
+// While both wait, neither requests with a grammar nor those without hold more than half of the
+// slots. Beside answers without one, those with a grammar begin in turn: the next one after three
+// times what the first choice of the last one took, and at the latest after a second.
 #pragma once
 
 #include <atomic>
@@ -198,6 +202,7 @@ class Scheduler {
     Job job = {};
     std::shared_ptr<Answer> answer = {};
     std::optional<engine::Chooser> chooser = {};
+    bool constrained = false;  // by a grammar
     std::optional<TextStream> text = {};
     std::optional<Token> next = {};  // chosen, not read yet; nullopt: the prompt is being read
     std::uint64_t last_round = 0;    // that read a part of its prompt
@@ -219,6 +224,7 @@ class Scheduler {
   void run_slot_tasks();
   void run_step();
   void admit();
+  std::deque<Writing>::iterator next_in_line();
   Slot* slot_for(const Job& job);
   void begin(Slot& slot, Writing waiting);
   std::size_t rung_after(std::size_t tokens) const;
@@ -250,6 +256,8 @@ class Scheduler {
   std::vector<Slot> slots_;  // used by work() only
   std::uint64_t round_ = 0;
   std::uint64_t admitted_ = 0;
+  Clock::time_point turn_ = {};  // when the next answer under a grammar begins beside others
+  Clock::time_point latest_turn_ = {};
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

@@ -26,6 +26,23 @@ constexpr std::size_t kMaxDropped = 64;
 
 }  // namespace
 
+// First come, first served, but for what scheduler.h says of grammars. May be nobody.
+std::deque<Scheduler::Writing>::iterator Scheduler::next_in_line() {
+  if (queue_.empty()) return queue_.end();
+  const auto is = [](bool constrained) {
+    return [=](const Writing& w) { return w.answer && w.constrained == constrained; };
+  };
+  const auto first = queue_.begin();
+  const auto plain = std::find_if(first, queue_.end(), is(false));
+  const auto other = first->constrained ? plain : std::find_if(first, queue_.end(), is(true));
+  const auto held = std::count_if(slots_.begin(), slots_.end(), is(first->constrained));
+  const bool enough = other != queue_.end() && held >= std::max(1, limits_.slots / 2);
+  const auto next = enough ? other : first;
+  const bool beside = plain != queue_.end() || std::any_of(slots_.begin(), slots_.end(), is(false));
+  const bool waits = next->constrained && beside && !refusing_ && Clock::now() < turn_;
+  return waits ? plain : next;
+}
+
 // The free slot with the longest common prefix, if that is at least half of the prompt or of what
 // the slot holds; else an empty one; else the one that has been unused for the longest time.
 Scheduler::Slot* Scheduler::slot_for(const Job& job) {
@@ -198,6 +215,7 @@ bool Scheduler::make_room(std::size_t more, const Slot* keep) {
       if (slot.answer || slot.tokens.empty() || &slot == keep) continue;
       if (oldest == nullptr || slot.last_used < oldest->last_used) oldest = &slot;
     }
+    if (oldest == nullptr) return false;
     all -= oldest->tokens.size();
     forget(*oldest);
     publish(*oldest);
