@@ -101,7 +101,7 @@ class JsonKeys {
   // Refuses every key but these.
   void allow_only(const std::vector<std::string>& known) const {
     for (const auto& [key, value] : items()) {
-      if (has(known, key)) continue;
+      if (mrrope::has(known, key)) continue;
       refuse(cat("has no key ", shown(key)), cat("the keys are ", joined(known, ", ")));
     }
   }
