@@ -12,10 +12,13 @@ command -v mmdebstrap >/dev/null || cannot "mmdebstrap is not installed: apt-get
 llama=$("$root/tools/fetch_llama.sh")
 work=$(mktemp -d)
 system=$work/root
-trap 'umount "$system"/{proc,"$root","$llama"} 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
+trap 'umount "$system"/{proc/cpuinfo,proc,"$root","$llama"} 2>/dev/null || true; rm -rf --one-file-system "$work"' EXIT
 mmdebstrap --mode=root --variant=apt --include="$(echo $packages | tr ' ' ,)" trixie "$system" >"$work/log" 2>&1 ||
   cannot "$(tail -n 1 "$work/log")"
 mount -t proc proc "$system/proc"
+# LLVM knows a processor by its model, and uses all that the model has, also what a virtual machine hides (SVE).
+grep -v '^CPU part' /proc/cpuinfo >"$work/cpuinfo"
+mount --bind "$work/cpuinfo" "$system/proc/cpuinfo"
 for folder in "$root" "$llama"; do
   mkdir -p "$system$folder"
   mount --bind -o ro "$folder" "$system$folder"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # add_ons.sh WHEEL ADD_ON: mrrope and mrrope-vulkan, by pip in a fresh environment, with lavapipe as the device: what it
 # computes, and one line for everything that is missing. Then the tests of GPUs, of build/add-on-vulkan. Mesa's driver
-# must be installed. The compiler of Debian 12's lavapipe, LLVM 15, fails on ggml's shaders on Arm without SVE, or uses it
-# where it is hidden: there all this runs in a Debian 13. Exit code 77: that could not be made.
+# must be installed. The compiler of Debian 12's lavapipe, LLVM 15, fails on ggml's shaders on Arm without SVE: there all
+# this runs in a Debian 13. Exit code 77: that could not be made.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 . "$root/tests/skipped.sh"
