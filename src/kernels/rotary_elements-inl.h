@@ -26,7 +26,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define MRROPE_VECTORS 1
 #endif
 // Arm's vectors of 16 bytes: one instruction each splits two of them into even and odd elements.
-#if HWY_ARCH_ARM_A64 && MRROPE_VECTORS && !HWY_HAVE_SCALABLE
+#if HWY_ARCH_ARM_A64 && MRROPE_VECTORS && HWY_TARGET != HWY_SVE && HWY_TARGET != HWY_SVE_256
 #define MRROPE_NEON 1
 #else
 #define MRROPE_NEON 0

@@ -404,7 +404,7 @@ void rotate_heads_bf16(const RotaryWork& work, std::int64_t begin, std::int64_t 
 namespace {
 
 #if MRROPE_HAS_BF16_OBJECT
-constexpr const char* kRoundsBf16 = "NEON_BF16";
+constexpr const char* kRoundsBf16 = "NEON_ROUNDS_BF16";
 const bool machine_rounds_bf16 = (getauxval(AT_HWCAP2) & HWCAP2_BF16) != 0;
 #else
 constexpr const char* kRoundsBf16 = "";

@@ -340,7 +340,7 @@ struct ChatRenderer::State {
     for (int attempt = 1;; ++attempt) {
       const auto began = Clock::now();
       const auto [fd, fork_server] = start_worker(limit);
-      const Finally close{[fd = fd] { ::close(fd); }};
+      const Finally close{[open = fd] { ::close(open); }};
       const auto deadline = began + limit + kKillTimeout;
       std::optional<std::string> reply;
       if (send(fd, packed, deadline)) reply = receive(fd, deadline);

@@ -27,9 +27,9 @@ class Rotate : public testing::TestWithParam<Kernel> {
   void SetUp() override { use_simd_target(GetParam().target); }
   void TearDown() override { use_simd_target(""); }
   Pairing pairing() const { return GetParam().pairing; }
-  // NEON_BF16 differs from NEON in bf16 alone.
+  // NEON_ROUNDS_BF16 differs from NEON in bf16 alone.
   std::vector<Element> elements() const {
-    if (GetParam().target == "NEON_BF16") return {Element::bf16};
+    if (GetParam().target == "NEON_ROUNDS_BF16") return {Element::bf16};
     return {Element::f32, Element::f16, Element::bf16};
   }
 };
