@@ -2,7 +2,8 @@
 """vLLM's --attention-backend CUSTOM: its Triton backend with near and far keys.
 
 The cache, what is written into it and the metadata are those of vLLM's TRITON_ATTN. Requests with several new tokens
-are FlashAttention's where this GPU has it, except in float32 and in layers with a sliding window.
+are FlashAttention's where this GPU has it, except in float32 and in layers with a sliding window, and so are the far
+keys of a batch with one new token each.
 """
 from __future__ import annotations
 
@@ -68,17 +69,17 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
         tables, _vllm_far.tables.warm = copy.copy(_vllm_far.tables), True
         tables.rung, length = torch.ones_like(tables.rung), tables.window + 2
         block_table = m.block_table.new_zeros(1, max(m.block_table.stride(0), -(-length // keys.shape[1])))
-        for count in (2, 1):
-            starts, lengths = (torch.tensor(x, dtype=torch.int32, device=query.device) for x in ([0, count], [length]))
-            some = query.new_zeros(count, *query.shape[1:])
-            given = tables, some, keys, values, torch.empty_like(some)
-            tables.batch = [1], [count]
-            plan = _vllm_flash.make_plan(tables, [0, count], [length], block_table, starts)
-            if count == 1:
-                _vllm_kernel.attention(*given, starts, lengths, block_table, 1, self.scale, self.logits_soft_cap, 0,
-                                       m.parts)
-            elif plan:
-                _vllm_flash.attention(plan, *given, lengths, block_table, self.scale, self.logits_soft_cap, self.flash)
+        two, one, lengths = (torch.tensor(x, dtype=torch.int32, device=query.device)
+                             for x in ([0, 2], [0, 1], [length]))
+        some = query.new_zeros(2, *query.shape[1:])
+        out = torch.empty_like(some)
+        tables.batch = [1], [2]
+        plan = _vllm_flash.make_plan(tables, [0, 2], [length], block_table, two)
+        if plan:
+            _vllm_flash.attention(plan, tables, some, keys, values, out, lengths, block_table, self.scale,
+                                  self.logits_soft_cap, self.flash)
+        _vllm_kernel.attention(tables, some[:1], keys, values, out[:1], one, lengths, block_table, 1, self.scale,
+                               self.logits_soft_cap, 0, m.parts)
 
 
 class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]

@@ -17,7 +17,8 @@ import triton
 import triton.language as tl
 
 LEAST = 256  # keys of a segment: short sequences have few of them
-NEAR_SEGMENTS, NEAR_LEAST = 32, 64  # where only near keys are read
+# Where only near keys are read: segments, their least keys, and as tiles() says.
+NEAR_SEGMENTS, NEAR_LEAST, NEAR_TILES = 32, 64, (32, 4, 2)
 
 
 @triton.jit
@@ -230,11 +231,6 @@ def tiles(single: bool, small: bool, stages: int) -> tuple[int, int, int]:
     return (32, 4, stages) if single else (32 if small else 64, 8, stages)
 
 
-def near_tiles() -> tuple[int, int, int]:
-    """Of near keys alone."""
-    return 32, 4, 2
-
-
 def segments(sequences: int, kv: int) -> int:
     """Of the keys of a sequence: enough that the longest of a small batch does not hold up the others."""
     return min(128, max(32, triton.next_power_of_2(16384 // (sequences * kv))))
@@ -270,7 +266,7 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
                             softmax_scale=scale, softcap=softcap, fa_version=3, return_softmax_lse=True)
     least = NEAR_LEAST if flash else LEAST
     for single in (False, True) if longest_query > 1 else (True,):
-        tile, warps, stages = near_tiles() if flash else tiles(single, small, 1 if wide and tables.tight else 2)
+        tile, warps, stages = NEAR_TILES if flash else tiles(single, small, 1 if wide and tables.tight else 2)
         block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
         block_q = 1 if single else block_m // group
         grid = (sequences, kv, many) if single else (tokens // block_q + sequences, kv, 1)

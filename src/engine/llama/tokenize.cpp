@@ -96,7 +96,8 @@ std::vector<Special> special_tokens(const llama_vocab* vocab, std::string_view t
     }
   }
   // The same call as in libllama, so that tokens of one length are in the same order too.
-  std::ranges::sort(order, [&](llama_token a, llama_token b) { return size_of(a) > size_of(b); });
+  std::sort(order.begin(), order.end(),
+            [&](llama_token a, llama_token b) { return size_of(a) > size_of(b); });
   // The pairs of bytes in the text, to skip special tokens that it cannot hold.
   const auto pair_at = [](std::string_view bytes, std::size_t i) {
     return 256U * static_cast<unsigned char>(bytes[i]) + static_cast<unsigned char>(bytes[i + 1]);

@@ -58,7 +58,7 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
     def kernel(choice, parts, out):
         flash = {}
         if choice[0] == "near":
-            _vllm_kernel.NEAR_LEAST, _vllm_kernel.near_tiles = choice[1], lambda *_: choice[2:]
+            _vllm_kernel.NEAR_LEAST, _vllm_kernel.NEAR_TILES = choice[1], choice[2:]
             flash = {"flash": _vllm_flash.attend, "longest_key": KEYS[-1]}
         elif new == 1:
             _vllm_kernel.tiles, _vllm_kernel.segments = lambda *_: choice[1:], lambda *_: choice[0]
