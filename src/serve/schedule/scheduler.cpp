@@ -15,9 +15,8 @@ namespace {
 // While answers are being written prompts are read in smaller parts, so that they do not wait long.
 constexpr std::size_t kShare = 4;
 
-// Choices are made between computations. Those of a useful grammar take a millisecond.
-constexpr std::chrono::milliseconds kQuickChoice{5};
-constexpr int kRest = 3;  // for each slow choice, so many times what it took
+// Nothing is computed while a grammar chooses. Then it rests for so many times as long.
+constexpr int kRest = 2;
 constexpr std::chrono::seconds kLongestTurn{1};
 
 constexpr auto kFailed = Outcome::End::failed;
@@ -357,8 +356,15 @@ void Scheduler::round() {
     return ladder_.can_batch_together(0, rung) ? 0 : rung;
   };
   std::vector<Slot*> readers;
+  const auto takes_part = [](const Slot& slot) {
+    return slot.answer && slot.prefix_source == nullptr && !slot.preempted;
+  };
+  const bool beside = std::any_of(slots_.begin(), slots_.end(), [&](const Slot& slot) {
+    return takes_part(slot) && !slot.constrained;
+  });
+  const bool rests = beside && Clock::now() < rest_end_;  // those under a grammar
   for (Slot& slot : slots_) {
-    if (!slot.answer || slot.prefix_source != nullptr || slot.preempted) continue;
+    if (!takes_part(slot) || (rests && slot.constrained && slot.next)) continue;
     if (slot.next) {
       writers[group_of(slot)].push_back(&slot);
     } else {
@@ -436,6 +442,7 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
   // destroyed while it is being computed.
   using Failure = std::pair<Outcome::End, std::string>;
   std::vector<std::optional<Failure>> failures(slots.size(), Failure{kFailed, "not computed"});
+  Clock::duration choosing{};  // under grammars
   try {
     model_.read_together(readings, [&](std::size_t i, std::span<const float> logits) {
       Slot& slot = *slots[i];
@@ -450,7 +457,8 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       if (!slot.next) slot.aligned_tokens = slot.tokens.size() / part() * part();
       if (!slot.next && slot.outcome.written == 0) report_prefill(slot);
       if (!slot.next && slot.tokens.size() < slot.job.prompt.size()) return;
-      const bool first = slot.constrained && slot.outcome.written == 0;
+      const bool constrained = slot.constrained;
+      const bool first = slot.outcome.written == 0;
       const auto began = Clock::now();
       try {
         choose(slot, logits);
@@ -461,16 +469,17 @@ void Scheduler::compute(const std::vector<Slot*>& writers, const std::vector<Slo
       } catch (const std::exception& error) {
         failures[i] = {kFailed, error.what()};
       }
+      if (!constrained) return;
       const auto now = Clock::now();
-      const auto rested = now + kRest * (now - began);
-      if (first) turn_ = std::min(latest_turn_, rested);
-      if (now - began > kQuickChoice) turn_ = std::min(latest_turn_, std::max(turn_, rested));
+      choosing += now - began;
+      if (first) turn_ = std::min(latest_turn_, now + kRest * (now - began));
     });
   } catch (const std::exception& error) {
     for (auto& failure : failures) {
       if (failure) failure = {kFailed, error.what()};
     }
   }
+  rest_end_ = std::max(rest_end_, Clock::now() + kRest * choosing);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (failures[i]) {
       reset(*slots[i]);

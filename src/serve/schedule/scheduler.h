@@ -8,8 +8,9 @@
 // about to read, is copied from there. Prompts of different salts share nothing.
 //
 // While both wait, neither requests with a grammar nor those without hold more than half of the
-// slots. Beside answers without one, those with a grammar begin in turn: the next one after three
-// times what the first choice of the last one took, and at the latest after a second.
+// slots. Nothing is computed while a grammar chooses. So beside answers without one, those with a
+// grammar rest for twice as long as their choices took, and begin in turn: the next one after twice
+// what the first choice of the last one took, and at the latest after a second.
 #pragma once
 
 #include <atomic>
@@ -256,7 +257,8 @@ class Scheduler {
   std::vector<Slot> slots_;  // used by work() only
   std::uint64_t round_ = 0;
   std::uint64_t admitted_ = 0;
-  Clock::time_point turn_ = {};  // when the next answer under a grammar begins beside others
+  Clock::time_point rest_end_ = {};  // when answers under a grammar go on beside others
+  Clock::time_point turn_ = {};      // when the next one begins
   Clock::time_point latest_turn_ = {};
 
   mutable std::mutex mutex_;

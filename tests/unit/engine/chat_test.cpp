@@ -2,6 +2,7 @@
 // Chat templates, good and hostile, run outside this process.
 #include "engine/chat/chat.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #include "engine/llama/local.h"
@@ -71,6 +72,30 @@ TEST(ChatRenderer, StopsEndlessTemplates) {
 }
 
 // Also where it died just now, and where it had taken the request already.
+#ifdef __linux__
+TEST(ChatRenderer, LongWorkLeavesTheProcessorsToOthers) {
+  const auto before = test::children_of(getpid());
+  ChatRenderer renderer;
+  std::thread endless([&] { refusal(renderer, kEndless, milliseconds(60000)); });
+  const auto worker = [&] {
+    for (const auto& keeper : test::new_children(before)) {
+      for (const auto& child : test::children_of(keeper.first)) return child.first;
+    }
+    return pid_t{0};
+  };
+  while (worker() == 0) std::this_thread::yield();
+  const pid_t found = worker();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (::sched_getscheduler(found) != SCHED_IDLE && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_EQ(::sched_getscheduler(found), SCHED_IDLE);
+  EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
+  ::kill(found, SIGKILL);
+  endless.join();
+}
+#endif
+
 TEST(ChatRenderer, StartsAnotherKeeperWhenOneIsKilled) {
   const auto before = test::children_of(getpid());
   ChatRenderer renderer;

@@ -25,6 +25,7 @@ class WatchedModel : public ScriptedModel {
     while (held) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ++computations;
+    if (readings.size() > 1) last_shared = computations;
     for (const Reading& one : readings) {
       if (one.tokens.size() > 1) begun[char(one.tokens[1])] = computations;
     }
@@ -42,6 +43,7 @@ class WatchedModel : public ScriptedModel {
   std::chrono::milliseconds cost{0};
   std::map<char, int> begun;
   int computations = 0;
+  int last_shared = 0;  // by two answers
   mutable Token last_asked = 0;
 };
 
@@ -119,6 +121,15 @@ TEST(GrammarShare, SlowOnesBeginInTurnBesideOthers) {
   EXPECT_GT(s.begun('B'), s.begun('A') + 3);
   EXPECT_GT(s.begun('C'), s.begun('B') + 3);
   EXPECT_LT(s.begun('C'), 400);  // before the other ends
+}
+
+TEST(GrammarShare, SlowOnesRestBesideOthers) {
+  Trial s(2, 20);
+  s.submit("A", 10);
+  s.submit("b", 500);
+  s.finish_all();
+  EXPECT_GT(s.model.last_shared, 25);  // at most 12 if it never rests
+  EXPECT_LT(s.model.last_shared, 500);
 }
 
 // However slow the one before is.
