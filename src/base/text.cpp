@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <ctime>
 #include <utility>
 
 #include "base/utf8.h"

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <ctime>
 #include <limits>
 
 #include "base/files/source.h"

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include <cctype>
+#include <ctime>
 #include <set>
 #include <tuple>
 
