@@ -81,37 +81,6 @@ std::string method_argument(const RunRecord& record, const std::string& name) {
   return "--method " + shell_word(to_string(method));
 }
 
-// How other methods compare at the length of the headline.
-std::vector<std::string> comparisons_of(const Best& best) {
-  const eval::ResultTable& r = best.run->table;
-  const std::string& own = r.methods[best.method].method;
-  std::vector<std::string> better, worse, open;
-  for (const eval::Comparison& c : r.comparisons) {
-    if (c.length != best.good_to || (c.a != own && c.b != own)) continue;
-    const std::string& other = c.a == own ? c.b : c.a;
-    if (r.find_method(other)->untouched || c.difference.mean_difference.n < 2) continue;
-    // By how much the other is worse.
-    const double log =
-        c.a == own ? -c.difference.mean_difference.value : c.difference.mean_difference.value;
-    auto& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
-    list.push_back(cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log)), ", p ",
-                       c.corrected_p < 0.001 ? "< 0.001" : fixed(c.corrected_p, 3), ")"));
-  }
-  std::vector<std::string> out;
-  const auto say = [&](const char* what, const std::vector<std::string>& list, const char* end) {
-    if (!list.empty()) out.push_back(cat("It is ", what, joined(list, ", "), end));
-  };
-  say("significantly better than ", better, ".");
-  say("significantly worse than ", worse, ", but holds further.");
-  say("not significantly different from ", open, ".");
-  if (!out.empty()) {
-    out.push_back(
-        "Percentages say how far the other perplexity is above its own, paired over documents; "
-        "significant means p < 0.05 (Holm).");
-  }
-  return out;
-}
-
 std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& of,
                        const std::string& method, const std::string& plan) {
   std::string text;
@@ -184,6 +153,36 @@ eval::ResultTable together(const RunGroup& group, const std::string& metric) {
   all.lengths.assign(lengths.begin(), lengths.end());
   all.comparisons = compare_methods(all);
   return all;
+}
+
+// How other methods compare with this one at this length.
+std::vector<std::string> comparisons_of(const eval::ResultTable& r, const std::string& own,
+                                        std::int64_t length) {
+  std::vector<std::string> better, worse, open;
+  for (const eval::Comparison& c : r.comparisons) {
+    if (c.length != length || (c.a != own && c.b != own)) continue;
+    const std::string& other = c.a == own ? c.b : c.a;
+    if (r.find_method(other)->untouched || c.difference.mean_difference.n < 2) continue;
+    // By how much the other is worse.
+    const double log =
+        c.a == own ? -c.difference.mean_difference.value : c.difference.mean_difference.value;
+    auto& list = c.corrected_p >= eval::kSignificant ? open : log > 0 ? better : worse;
+    list.push_back(cat(other, " (", log < 0 ? "" : "+", percent_text(100 * std::expm1(log)), ", p ",
+                       c.corrected_p < 0.001 ? "< 0.001" : fixed(c.corrected_p, 3), ")"));
+  }
+  std::vector<std::string> out;
+  const auto say = [&](const char* what, const std::vector<std::string>& list, const char* end) {
+    if (!list.empty()) out.push_back(cat("It is ", what, joined(list, ", "), end));
+  };
+  say("significantly better than ", better, ".");
+  say("significantly worse than ", worse, ", but holds further.");
+  say("not significantly different from ", open, ".");
+  if (!out.empty()) {
+    out.push_back(
+        "Percentages say how far the other perplexity is above its own, paired over documents; "
+        "significant means p < 0.05 (Holm).");
+  }
+  return out;
 }
 
 std::string score_text(double value, const eval::MetricInfo& info) {
@@ -292,6 +291,21 @@ std::vector<Ranking> rankings(const RunGroup& group) {
   return out;
 }
 
+// Of the other tasks at this length.
+std::vector<Ranking> answer_rankings(const std::vector<RunRecord>& records, const RunRecord& of,
+                                     std::int64_t length) {
+  std::vector<Ranking> out;
+  for (const RunGroup& other : grouped(records)) {
+    if (other.front().model_digest != of.model_digest || !other.front().table.verdicts.empty()) {
+      continue;
+    }
+    for (Ranking& ranking : rankings(other)) {
+      if (ranking.length == length) out.push_back(std::move(ranking));
+    }
+  }
+  return out;
+}
+
 // The first is the headline where there is none yet.
 void add_rankings(VerdictText& text, const std::vector<Ranking>& ranked,
                   const std::string& so_far) {
@@ -336,14 +350,8 @@ VerdictText text_without_best(VerdictText text, const RunGroup& group,
       text.sentences.push_back(confidence_of(ranked.front().n));
     }
     add_rankings(text, ranked, so_far);
-    for (const RunGroup& other : grouped(records)) {
-      if (other.front().model_digest != first.model_digest ||
-          !other.front().table.verdicts.empty()) {
-        continue;
-      }
-      for (const Ranking& ranking : rankings(other)) {
-        if (ranking.length == r.lengths.back()) text.sentences.push_back(ranking.text);
-      }
+    for (const Ranking& ranking : answer_rankings(records, first, r.lengths.back())) {
+      text.sentences.push_back(ranking.text);
     }
     const std::string ctx = length_text(std::max(4 * r.window, r.lengths.back()));
     text.next.push_back({"Measure inside and beyond the window",
@@ -382,14 +390,17 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
                       significant(times, 3), " times the window of ", length_text(b.window), ".");
   std::string there = cat("Its perplexity over the first ", length_text(best.good_to),
                           " tokens is ", estimate_text(best.perplexity));
-  for (const eval::MethodRow& other : b.methods) {
-    const eval::Estimate e = estimate_at(b, other.method, best.good_to);
+  const eval::ResultTable all = together(group, b.metric);
+  for (const eval::MethodRow& other : all.methods) {
+    const eval::Estimate e = estimate_at(all, other.method, best.good_to);
     if (other.untouched && e.n > 0) {
       there += cat("; that of the unmodified model is ", estimate_text(e));
     }
   }
   text.sentences.push_back(there + ".");
-  for (const std::string& s : comparisons_of(best)) text.sentences.push_back(s);
+  for (const std::string& s : comparisons_of(all, row.method, best.good_to)) {
+    text.sentences.push_back(s);
+  }
   if (verdict.cost.mean_difference.n > 0) {
     text.sentences.push_back(cat(
         "At ", length_text(b.reference_length()), ", inside the window, it costs ",
@@ -397,6 +408,9 @@ VerdictText verdict_text(const RunGroup& group, const std::vector<RunRecord>& re
   }
   const std::string needles = needles_of(records, *best.run, row.method, row.plan);
   if (!needles.empty()) text.sentences.push_back("It" + needles);
+  for (const Ranking& ranking : answer_rankings(records, *best.run, best.good_to)) {
+    if (!ranking.alone) text.sentences.push_back(ranking.text);
+  }
   text.sentences.push_back(confidence_of(best.perplexity.n));
   if (verdict.to_the_end) {
     text.sentences.push_back("This is the longest length measured: it may hold further.");

@@ -28,7 +28,7 @@ def first_screen(page, path):
 
 def report(page, command, folder, out):
     file = pathlib.Path(folder) / "report.html"
-    subprocess.run([command, "report", ROOT / "data/runs/qwen2.5-coder-1.5b/ppl", "-o", file], check=True,
+    subprocess.run([command, "report", ROOT / "data/runs/qwen2.5-coder-1.5b", "-o", file], check=True,
                    capture_output=True)
     page.open(file)
     first_screen(page, out / "report.png")
