@@ -6,6 +6,7 @@
 #include <log.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <map>
 #include <optional>

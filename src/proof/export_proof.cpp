@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
