@@ -215,10 +215,13 @@ def run_speed(plain, plain_url, *others):
             for most, work, found in ((1, sum(lengths), speeds[name][0]), (257, 256 * len(jobs), speeds[name][1])):
                 started = time.time()
                 with concurrent.futures.ThreadPoolExecutor(len(jobs)) as pool:
-                    list(pool.map(lambda tokens: post(url + "/v1/completions", {
+                    got = list(pool.map(lambda tokens: post(url + "/v1/completions", {
                         "model": name, "prompt": tokens, "max_tokens": most, "ignore_eos": True}, 600), jobs))
                 if turn:
                     found.append(work / (time.time() - started))
+                cached = sum((g["usage"].get("prompt_tokens_details") or {}).get("cached_tokens", 0) for g in got)
+                if most > 1 and cached < 0.99 * sum(map(len, jobs)):
+                    print(f"{name}: only {cached} of {sum(map(len, jobs))} tokens were cached: give it more memory")
     for name, _, *least in others:
         for what, asked, mine, theirs in zip(("prefill", "decode"), least, speeds[name], speeds[plain]):
             print(f"{name} {what}: {sorted(mine)[1]:.0f} tokens/s, plain {sorted(theirs)[1]:.0f}: "

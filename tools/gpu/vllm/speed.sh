@@ -15,7 +15,7 @@ start() { # MODEL PORT KINDS FLAG...
     flags=("$@")
     [ $kind != far ] || flags+=(--attention-backend CUSTOM)
     "$serve" start "$model-$kind" "$models/$model-$kind" $((port++)) --no-enforce-eager --max-model-len 131072 \
-      --enable-prompt-tokens-details --kv-cache-memory-bytes 13G --dtype float16 "${flags[@]}"
+      --enable-prompt-tokens-details --kv-cache-memory-bytes 24G --dtype float16 "${flags[@]}"
   done
 }
 measure() { # MODEL PORT KINDS TITLE
@@ -31,7 +31,7 @@ measure() { # MODEL PORT KINDS TITLE
   for kind in $kinds; do "$serve" stop "$model-$kind"; done
 }
 start 1b 8401 "plain static ladder far"
-start shape 8411 "plain ladder far" --load-format dummy
 measure 1b 8401 "plain static ladder far" "a random Llama of 1 B"
+start shape 8411 "plain ladder far" --load-format dummy
 measure shape 8411 "plain ladder far" "the shape of Qwen2.5-Coder-1.5B"
 say end
