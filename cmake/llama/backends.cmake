@@ -4,8 +4,8 @@ include(CheckCXXCompilerFlag)
 set(processors ${GGML_AVAILABLE_BACKENDS})
 list(FILTER processors INCLUDE REGEX "^ggml-cpu-")
 if(TARGET ggml-cpu-armv8.2_1)
-  # ggml has no code for Arm with i8mm and without SVE on Linux (AmpereOne, Apple's, virtual machines that hide SVE). That
-  # for dot products without arithmetic in f16 becomes it: no known processor needs that one, and armv8.0_1 would do.
+  # ggml has no code for Arm with i8mm and without SVE on Linux, as in virtual machines that hide SVE. That for dot
+  # products without arithmetic in f16 becomes it; a processor of that kind gets armv8.0_1.
   get_target_property(flags ggml-cpu-armv8.2_1 COMPILE_OPTIONS)
   string(REPLACE "armv8.2-a+dotprod" "armv8.2-a+dotprod+fp16+i8mm" flags "${flags}")
   set_target_properties(ggml-cpu-armv8.2_1 PROPERTIES OUTPUT_NAME ggml-cpu-armv8.6_0 COMPILE_OPTIONS "${flags}")

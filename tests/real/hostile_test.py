@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grammars and schemas that are made to hold a server, on a real model whose vocabulary has tokens of many
-equal characters. Each may cost its own client an error within 5 s; ordinary requests are answered as if
-there were none, and the server ends when it is told to.
+equal characters. Each may cost its own client an error within 5 s; ordinary requests take at most twice as
+long beside them, and the server ends when it is told to.
 
 hostile_test.py MRROPE NAME
 
@@ -11,6 +11,7 @@ import concurrent.futures
 import json
 import pathlib
 import signal
+import statistics
 import sys
 import threading
 import time
@@ -28,6 +29,7 @@ from serve_client import Server  # noqa: E402
 
 SLOTS = 32  # nobody waits for a slot
 ORDINARY = 100
+TIMES = 3  # other programs use the processor too
 PATIENCE = 5  # seconds
 X = "x" * 30
 CHAIN = "".join(f"r{i} ::= r{i + 1} | r{i + 1} \"=\" | r{i + 1} \"=\" \"=\"\n" for i in range(30))
@@ -124,14 +126,15 @@ def main():
         late = [name for name, (status, seconds, _) in results.items() if status != 200 and seconds > PATIENCE]
         assert not late, f"errors that came late: {late}"
         all_ordinary(server)
-        alone = all_ordinary(server)
-        among, results = ordinary_beside(server, KINDS)
-        plain, _ = ordinary_beside(server, {name: {} for name in KINDS})
-    for name, times in (("alone", alone), ("beside them", among), ("beside as many plain ones", plain)):
-        print(f"{ORDINARY} requests {name}: median {times[len(times) // 2]:.2f} s, slowest {times[-1]:.2f} s")
-    assert all(status in (200, 400) for status, _, _ in results.values()), results
-    # More requests at once take longer, whatever they ask for.
-    assert among[-1] <= 2 * max(alone[-1], plain[-1]), (alone[-1], among[-1], plain[-1])
+        ratios = []
+        for _ in range(TIMES):
+            alone = all_ordinary(server)
+            among, results = ordinary_beside(server, KINDS)
+            ratios.append(among[-1] / alone[-1])
+            for name, times in (("alone", alone), ("beside them", among)):
+                print(f"{ORDINARY} requests {name}: median {times[len(times) // 2]:.2f} s, slowest {times[-1]:.2f} s")
+            assert all(status in (200, 400) for status, _, _ in results.values()), results
+    assert statistics.median(ratios) <= 2, ratios
 
     server = Server("--parallel", str(SLOTS), "--timeout", "600", ctx=2048)
     threads, _ = start(server, KINDS)

@@ -71,7 +71,6 @@ TEST(ChatRenderer, StopsEndlessTemplates) {
   EXPECT_EQ(render(renderer, kPlain), "<user>Hi<assistant>");
 }
 
-// Also where it died just now, and where it had taken the request already.
 #ifdef __linux__
 TEST(ChatRenderer, LongWorkLeavesTheProcessorsToOthers) {
   const auto before = test::children_of(getpid());
@@ -96,6 +95,7 @@ TEST(ChatRenderer, LongWorkLeavesTheProcessorsToOthers) {
 }
 #endif
 
+// Also where it died just now, and where it had taken the request already.
 TEST(ChatRenderer, StartsAnotherKeeperWhenOneIsKilled) {
   const auto before = test::children_of(getpid());
   ChatRenderer renderer;
