@@ -60,7 +60,7 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
         _vllm_kernel.attention(
             _vllm_far.tables, query, keys, values, out, m.query_start_loc, m.seq_lens, m.block_table, longest,
             self.scale, self.logits_soft_cap, self.sliding_window[0] + 1, m.parts,
-            _vllm_flash.attend if m.max_query_len == 1 and flash == 3 else None, m.max_seq_len)
+            m.far_pass if flash == 3 else None)
         return output
 
     def warm_up(self, query: Any, keys: Any, values: Any, m: Any) -> None:
@@ -90,10 +90,18 @@ class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]
         self.parts = _vllm_kernel.make_parts(vllm_config.scheduler_config.max_num_seqs, self.num_heads_q,
                                              self.num_heads_kv, kv_cache_spec.head_size, device)
         self.half = kv_cache_spec.dtype in (torch.float16, torch.bfloat16)
+        most = max(vllm_config.scheduler_config.max_num_seqs,
+                   vllm_config.compilation_config.max_cudagraph_capture_size or 0)
+        self.schedule = _vllm_flash.Schedule(
+            most, self.num_heads_q, self.num_heads_kv, kv_cache_spec.head_size, kv_cache_spec.block_size,
+            kv_cache_spec.dtype, device) if self.half and _vllm_flash.find(kv_cache_spec.head_size) == 3 else None
 
     def build(self, common_prefix_len: int, common_attn_metadata: Any, fast_build: bool = False) -> Any:
         made, batch = super().build(common_prefix_len, common_attn_metadata, fast_build), common_attn_metadata
-        made.parts, made.half = self.parts, self.half
+        made.parts, made.half, made.far_pass = self.parts, self.half, None
+        if made.max_query_len == 1 and self.schedule:
+            made.far_pass = self.schedule.make(_vllm_far.tables.far_keys[:len(made.seq_lens)], made.query_start_loc,
+                                               made.max_seq_len)
         made.plan = _vllm_flash.make_plan(
             _vllm_far.tables, batch.query_start_loc_cpu.tolist(), batch.seq_lens_cpu_upper_bound.tolist(),
             made.block_table, made.query_start_loc) if made.max_query_len > 1 and self.half else None

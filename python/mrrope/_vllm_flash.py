@@ -8,6 +8,7 @@ query. Requests on rung 0 are one plain pass. Requests with one new token are le
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import numpy
@@ -18,6 +19,7 @@ import triton.language as tl
 PAGE = 16           # near keys to a page, at most
 TILE = 16           # of a page, turned at once
 ROWS = 128 * 128    # rows of queries that occupy a GPU: FlashAttention need not split their keys
+SPLITS = 32         # of a sequence's keys, at most: as vLLM's own backend in CUDA graphs
 attend: Any = None  # flash_attn_varlen_func, once find() has found it
 
 
@@ -31,6 +33,28 @@ def find(head_size: int) -> int | None:
         return None
     attend = fa_utils.flash_attn_varlen_func
     return version
+
+
+class Schedule:
+    """How FlashAttention 3 shares out the far keys of a batch with one new token each: made once for all layers, where
+    CUDA graphs look for it."""
+
+    def __init__(self, sequences: int, heads: int, kv: int, head_size: int, page: int, dtype: Any, device: Any) -> None:
+        self.shape = {"num_heads_q": heads, "num_heads_kv": kv, "headdim": head_size, "page_size": page,
+                      "qkv_dtype": dtype}
+        self.made = torch.zeros(1 + -(-sequences // 4) * 16, dtype=torch.int32, device=device)
+
+    def make(self, far_keys: Any, starts: Any, longest: int) -> Any:
+        """The pass, as _vllm_kernel.attention() calls it."""
+        from vllm.v1.attention.backends.fa_utils import get_scheduler_metadata
+
+        common = {"max_seqlen_q": 1, "max_seqlen_k": longest, "causal": False, "num_splits": SPLITS}
+        new = get_scheduler_metadata(batch_size=len(far_keys), cache_seqlens=far_keys, cu_seqlens_q=starts,
+                                     **common, **self.shape)
+        self.made[:len(new)] = new
+        self.made[len(new):] = 0
+        return functools.partial(attend, **common, scheduler_metadata=self.made[:len(new)], fa_version=3,
+                                 return_softmax_lse=True)
 
 
 class Pass(NamedTuple):

@@ -244,9 +244,10 @@ def make_parts(sequences: int, heads: int, kv: int, dim: int, device: Any) -> tu
 
 def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts: Any, seq_lens: Any,
               block_table: Any, longest_query: int, scale: float, softcap: float, sliding: int,
-              parts: tuple[Any, Any, Any], flash: Any = None, longest_key: int = 0) -> None:
+              parts: tuple[Any, Any, Any], flash: Any = None) -> None:
     """query, out: [tokens, heads, dim]; keys, values: [pages, slots, key heads, dim]. Sequences with several tokens
-    are left out if `longest_query` is 1. flash: FlashAttention 3, for far keys of a batch with one new token each."""
+    are left out if `longest_query` is 1. flash: Schedule.make() of _vllm_flash, for far keys of a batch with one
+    new token each."""
     tokens, heads, dim = query.shape
     sequences, kv = seq_lens.shape[0], keys.shape[2]
     group, padded, rest = heads // kv, triton.next_power_of_2(dim), dim - 2 * tables.pairs
@@ -262,8 +263,7 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
                                HEADS=heads, DIM=dim, ROTATED=2 * tables.pairs, DIM_PADDED=padded,
                                BLOCK=triton.next_power_of_2(heads))
         made, total = flash(sharp, keys, values, cu_seqlens_q=starts, seqused_k=tables.far_keys[:sequences],
-                            max_seqlen_q=1, max_seqlen_k=longest_key, block_table=block_table, causal=False,
-                            softmax_scale=scale, softcap=softcap, fa_version=3, return_softmax_lse=True)
+                            block_table=block_table, softmax_scale=scale, softcap=softcap)
     least = NEAR_LEAST if flash else LEAST
     for single in (False, True) if longest_query > 1 else (True,):
         tile, warps, stages = NEAR_TILES if flash else tiles(single, small, 1 if wide and tables.tight else 2)

@@ -5,6 +5,7 @@ The kernel runs in Triton's interpreter (no bfloat16 there), if Triton is instal
 tools/gpu/vllm/classes.py has the backend with vLLM's classes, and tools/gpu/vllm/far.py a server.
 """
 import copy
+import functools
 import math
 import os
 import pathlib
@@ -204,7 +205,9 @@ def check_kernel():
         plan = _vllm_flash.make_plan(tables, starts.tolist(), lengths.tolist(), block_table, starts)
         assert bool(plan) == bool(step)
         assert not plan or (plan.single == (1 in counts) and plan.page == (step if heads == 6 else 16))
-        for gpus, flash in ((1, None), (2, None), (1, attend)):  # tensor parallelism: each has its share of the heads
+        far_pass = functools.partial(attend, max_seqlen_q=1, max_seqlen_k=500, causal=False, fa_version=3,
+                                     return_softmax_lse=True)
+        for gpus, flash in ((1, None), (2, None), (1, far_pass)):  # tensor parallelism: each has its share of the heads
             if kv % gpus or (flash and (sliding or max(counts) > 1)):
                 continue
             out.fill_(float("nan"))
@@ -215,7 +218,7 @@ def check_kernel():
                     _vllm_flash.attention(plan, *given, lengths, block_table, dim ** -0.5, softcap, 3)
                 if not plan or plan.single:
                     _vllm_kernel.attention(*given, starts, lengths, block_table, 1 if plan else max(counts),
-                                           dim ** -0.5, softcap, sliding, parts, flash, 500)
+                                           dim ** -0.5, softcap, sliding, parts, flash)
             error = (out.double() - torch.cat(wanted)).abs().max().item()
             assert error < allowed, (dtype, neox, heads, dim, sliding, segments, step, gpus, error)
             print(f"{'FlashAttention' if plan or flash else 'kernel'}, {dtype}, {heads} heads over {kv}, {dim} "

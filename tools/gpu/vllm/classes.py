@@ -253,6 +253,7 @@ def check_far():
     FlashAttention too, which runs on no CPU, against far.py in float64."""
     import far
     from vllm.v1.attention.backend import CommonAttentionMetadata
+    from vllm.v1.attention.backends import fa_utils
     from vllm.v1.attention.backends.registry import AttentionBackendEnum
     from mrrope import _vllm_far, _vllm_flash, _vllm_kernel
     asked = ladder(16, near_part={"length": 48, "step": 32})
@@ -280,7 +281,9 @@ def check_far():
     builder = object.__new__(backend.get_builder_cls())
     builder.__dict__.update(device="cpu", seq_threshold_3D=8, num_par_softmax_segments=16, rswa_window=None,
                             softmax_segm_output=None, softmax_segm_max=None, softmax_segm_expsum=None,
-                            parts=_vllm_kernel.make_parts(8, 4, 2, 32, "cpu"))
+                            parts=_vllm_kernel.make_parts(8, 4, 2, 32, "cpu"),
+                            schedule=None)
+    fa_utils.get_scheduler_metadata = lambda batch_size, **_: torch.ones(1 + -(-batch_size // 4) * 16)
     torch.manual_seed(3)
     rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 199, 270, 480, 699)
     texts = [[torch.randn(n, h, 32) for h in (4, 2, 2)] for n in lengths]
@@ -294,6 +297,7 @@ def check_far():
     for builder.half in (False, True):
         if builder.half:
             impl.flash, _vllm_flash.attend = impl.flash or 3, attend
+            builder.schedule = _vllm_flash.Schedule(8, 4, 2, 32, 16, torch.float32, "cpu")
         cache = torch.zeros(backend.get_kv_cache_shape(150, 16, 2, 32))
         keys, values = cache.transpose(1, 2).split(32, dim=-1)
         table, outputs = torch.randperm(150)[:132].view(3, 44).int(), [[], [], []]

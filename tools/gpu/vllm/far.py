@@ -55,14 +55,15 @@ def attention(q, k, v, rope, number, first=0, sliding=0, softcap=0.0):
 
 
 def flash(q, k, v, *, cu_seqlens_q, seqused_k, max_seqlen_q, max_seqlen_k, block_table, causal, softmax_scale, softcap,
-          fa_version, out=None, num_splits=0, return_softmax_lse=False):
+          fa_version, out=None, num_splits=0, return_softmax_lse=False, scheduler_metadata=None):
     """vLLM's flash_attn_varlen_func over pages, for tests without a GPU."""
     for given in (cu_seqlens_q, seqused_k, block_table):
         assert given.dtype == torch.int32 and given.stride(-1) == 1 and given.device == q.device
     starts, lengths = cu_seqlens_q.tolist(), seqused_k.tolist()
     assert len(starts) == len(lengths) + 1 == len(block_table) + 1 and starts[0] == 0 and starts[-1] <= len(q)
     assert max(lengths) <= max_seqlen_k and max(b - a for a, b in zip(starts, starts[1:])) <= max_seqlen_q
-    assert num_splits in (0, 1) and q.stride(2) == k.stride(3) == v.stride(3) == 1
+    assert num_splits < 2 or len(scheduler_metadata) == 1 + -(-len(lengths) // 4) * 16
+    assert q.stride(2) == k.stride(3) == v.stride(3) == 1
     out = torch.empty_like(q) if out is None else out
     total = torch.full((q.shape[1], len(q)), -torch.inf)
     for a, b, n, pages in zip(starts, starts[1:], lengths, block_table):

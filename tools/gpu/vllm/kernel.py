@@ -7,6 +7,7 @@ over the same cache, its two passes with near keys in pages of 16 and 128, and t
 the Triton kernel in other shapes, and the one for near keys beside FlashAttention's pass over far ones. In brackets:
 plain FlashAttention's time over this one's.
 """
+import functools
 import itertools
 import math
 import statistics
@@ -48,9 +49,14 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
                 [int(n > tables.window) for n in lengths], [new] * requests)
     made = {}
 
+    def pass_over(far_keys):  # of one new token each, as vLLM's own backend does it too
+        schedule = _vllm_flash.Schedule(requests, heads, kv[0].shape[2], dim, 16, torch.half, DEVICE)
+        return schedule.make(far_keys, begin, keys)
+
     def plain(out):
-        _vllm_flash.attend(query, *kv, out=out, cu_seqlens_q=begin, seqused_k=ends, max_seqlen_q=new, max_seqlen_k=keys,
-                           block_table=table, causal=True, softmax_scale=scale, softcap=0.0, fa_version=version)
+        more = {"max_seqlen_q": new, "max_seqlen_k": keys, "causal": True, "fa_version": version}
+        call = functools.partial(_vllm_flash.attend, **more) if whole is None else whole
+        call(query, *kv, out=out, cu_seqlens_q=begin, seqused_k=ends, block_table=table, softmax_scale=scale, softcap=0.0)
 
     def passes(plan, out):
         _vllm_flash.attention(plan, tables, query, *kv, out, ends, table, scale, 0.0, version)
@@ -59,7 +65,7 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
         flash = {}
         if choice[0] == "near":
             _vllm_kernel.NEAR_LEAST, _vllm_kernel.NEAR_TILES = choice[1], choice[2:]
-            flash = {"flash": _vllm_flash.attend, "longest_key": KEYS[-1]}
+            flash = {"flash": far_pass}
         elif new == 1:
             _vllm_kernel.tiles, _vllm_kernel.segments = lambda *_: choice[1:], lambda *_: choice[0]
         _vllm_kernel.attention(tables, query, *kv, out, begin, ends, table, new, scale, 0.0, 0, parts, **flash)
@@ -68,6 +74,8 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
         out = torch.zeros_like(query)
         made[name] = lambda: call(*args, out), out
 
+    one = new == 1 and _vllm_flash.find(dim) == 3
+    whole, far_pass = (pass_over(n) if one else None for n in (ends, tables.far_keys[:requests]))
     if version:
         add("plain", plain)
     for _vllm_flash.PAGE in (16, 128) if version and new > 1 else ():
