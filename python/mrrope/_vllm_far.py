@@ -91,6 +91,7 @@ class Tables:
         self.near, self.step = near.length, near.step
         # Large tiles need 192 KiB of shared memory: Hopper and later.
         self.tight = torch.cuda.is_available() and torch.cuda.get_device_capability()[0] not in (9, 10)
+        self.aside = torch.cuda.Stream() if torch.cuda.is_available() else None
         # Where the elements of pair p are: p * stride, and `apart` behind it.
         self.stride, self.apart = (1, self.pairs) if neox else (2, 1)
         with torch.device("cpu"):

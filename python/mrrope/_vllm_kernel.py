@@ -257,6 +257,27 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
     assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1
     assert sequences * heads * many <= len(parts[1])
     made = total = out
+    least = NEAR_LEAST if flash else LEAST
+    aside = tables.aside if flash else None  # near keys are read beside far ones
+    if aside:
+        aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for single in (False, True) if longest_query > 1 else (True,):
+            tile, warps, stages = NEAR_TILES if flash else tiles(single, small, 1 if wide and tables.tight else 2)
+            block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
+            block_q = 1 if single else block_m // group
+            grid = (sequences, kv, many) if single else (tokens // block_q + sequences, kv, 1)
+            _attend[grid](
+                out, *parts, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back,
+                tables.coarse, tables.fine, tables.sharpness, tables.far_keys, scale, softcap, sequences,
+                block_table.stride(0), query.stride(0), query.stride(1), out.stride(0), out.stride(1),
+                *keys.stride()[:3], *values.stride()[:3], tables.back.shape[1], tables.coarse.shape[1],
+                HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim,
+                DIM_PADDED=padded, PAIRS=tables.pairs, PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
+                REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride,
+                APART=tables.apart, NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding,
+                SOFTCAP=softcap > 0, SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, LEAST=least,
+                ONLY_NEAR=flash is not None, num_warps=warps, num_stages=stages)
     if flash:
         sharp = torch.empty(query.shape, dtype=query.dtype, device=query.device)
         _sharpen[(sequences,)](sharp, query, tables.rung, tables.sharpness, query.stride(0), query.stride(1),
@@ -264,23 +285,8 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
                                BLOCK=triton.next_power_of_2(heads))
         made, total = flash(sharp, keys, values, cu_seqlens_q=starts, seqused_k=tables.far_keys[:sequences],
                             block_table=block_table, softmax_scale=scale, softcap=softcap)
-    least = NEAR_LEAST if flash else LEAST
-    for single in (False, True) if longest_query > 1 else (True,):
-        tile, warps, stages = NEAR_TILES if flash else tiles(single, small, 1 if wide and tables.tight else 2)
-        block_m = max(16 if single else 64 if small else 128, triton.next_power_of_2(group))
-        block_q = 1 if single else block_m // group
-        grid = (sequences, kv, many) if single else (tokens // block_q + sequences, kv, 1)
-        _attend[grid](
-            out, *parts, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back, tables.coarse,
-            tables.fine, tables.sharpness, tables.far_keys, scale, softcap, sequences, block_table.stride(0),
-            query.stride(0), query.stride(1), out.stride(0), out.stride(1), *keys.stride()[:3], *values.stride()[:3],
-            tables.back.shape[1], tables.coarse.shape[1],
-            HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim,
-            DIM_PADDED=padded, PAIRS=tables.pairs, PAIRS_PADDED=max(16, triton.next_power_of_2(tables.pairs)),
-            REST_PADDED=max(16, triton.next_power_of_2(rest)) if rest else 0, STRIDE=tables.stride, APART=tables.apart,
-            NEAR=tables.near, NEAR_STEP=tables.step, TRAINED=tables.window, SLIDING=sliding, SOFTCAP=softcap > 0,
-            SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, LEAST=least,
-            ONLY_NEAR=flash is not None, num_warps=warps, num_stages=stages)
+    if aside:
+        torch.cuda.current_stream().wait_stream(aside)
     _merge[(sequences, heads)](out, *parts, starts, seq_lens, tables.far_keys, made, total, total.shape[-1],
                                out.stride(0), out.stride(1), HEADS=heads, DIM=dim, DIM_PADDED=padded, SEGMENTS=many,
                                TILE=tile, LEAST=least, ONLY_NEAR=flash is not None,
