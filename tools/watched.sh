@@ -11,7 +11,7 @@ terminal=
 if [ -t 2 ] && [ "${TERM:-dumb}" != dumb ]; then terminal=1; fi
 (
   sharps=#################### dashes=-------------------- first=
-  while sleep $((terminal ? 1 : 10)) && kill -0 $$ 2>/dev/null; do
+  while sleep $((terminal ? 1 : 10)) >&- 2>&- && kill -0 $$ 2>/dev/null; do
     step=$(grep -o '^\[[0-9]*/[0-9]*\]' "$log" | tail -n 1 | tr -d '[]') || step=
     count=${step%/*} all=${step#*/}
     line="$what, $SECONDS s"

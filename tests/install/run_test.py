@@ -55,10 +55,12 @@ class Run(unittest.TestCase):
         _, err = process.communicate(timeout=60)
         return process.returncode, err
 
-    def test_says_how_much_there_is_to_build(self):
-        self.write("tools/ninja", 'case "$*" in *-n*) echo "[1/2] one"; echo "[2/2] two" ;; esac')
-        out, err = self.start("--version").communicate(timeout=60)
-        self.assertIn("building build/release: 2 steps\n", err)
+    def test_a_pipe_gets_a_line_while_it_builds_and_ends_with_the_command(self):
+        self.write("tools/ninja", "echo '[1/4] compiling'; sleep 12")
+        process = self.start("--version")
+        process.wait(timeout=60)
+        out, err = process.communicate(timeout=5)  # nothing else holds the pipe
+        self.assertIn("25%  building build/release, step 1 of 4, 10 s\n", err)
         self.assertTrue(out.startswith("mrrope "), out)
 
     def on_terminal(self, *arguments):
