@@ -100,7 +100,8 @@ TEST(Embed, PoolsAsTheFlagSays) {
   LocalOptions options = exact_options(1024, 512);
   options.pooling = "mean";  // the file says: none
   const std::vector<Token> tokens = test::words(30, 200);
-  expect_near(pooled(path, 0, options)->embed(tokens),
+  const auto model = pooled(path, 0, options);  // first: it writes the file
+  expect_near(model->embed(tokens),
               stock_embedding(path, tokens, LLAMA_POOLING_TYPE_MEAN, options));
 }
 
