@@ -65,21 +65,28 @@ class FarAttentionImpl(TritonAttentionImpl):  # type: ignore[misc]
 
     def warm_up(self, query: Any, keys: Any, values: Any, m: Any) -> None:
         """Compiles, before there is a text beyond the window, what the first one would wait for: a request with two
-        new tokens, and one with one beside others, over the first page."""
+        new tokens, and with one each as many as make a difference, over the first page."""
         tables, _vllm_far.tables.warm = copy.copy(_vllm_far.tables), True
         tables.rung, length = torch.ones_like(tables.rung), tables.window + 2
-        block_table = m.block_table.new_zeros(1, max(m.block_table.stride(0), -(-length // keys.shape[1])))
-        two, one, lengths = (torch.tensor(x, dtype=torch.int32, device=query.device)
-                             for x in ([0, 2], [0, 1], [length]))
-        some = query.new_zeros(2, *query.shape[1:])
-        out = torch.empty_like(some)
+        width = max(m.block_table.stride(0), -(-length // keys.shape[1]))
+
+        def batch(requests: int, new: int) -> tuple[Any, ...]:
+            starts = torch.arange(0, requests * new + 1, new, dtype=torch.int32, device=query.device)
+            some = query.new_zeros(requests * new, *query.shape[1:])
+            return (some, torch.empty_like(some), starts, starts.new_full((requests,), length),
+                    m.block_table.new_zeros(requests, width))
+
+        some, out, starts, lengths, block_table = batch(1, 2)
         tables.batch = [1], [2]
-        plan = _vllm_flash.make_plan(tables, [0, 2], [length], block_table, two)
+        plan = _vllm_flash.make_plan(tables, [0, 2], [length], block_table, starts)
         if plan:
             _vllm_flash.attention(plan, tables, some, keys, values, out, lengths, block_table, self.scale,
                                   self.logits_soft_cap, self.flash)
-        _vllm_kernel.attention(tables, some[:1], keys, values, out[:1], one, lengths, block_table, 1, self.scale,
-                               self.logits_soft_cap, 0, m.parts)
+        forms = {_vllm_kernel.segments(n, keys.shape[2]): n for n in range(len(tables.rung), 0, -1)}
+        for requests in forms.values():
+            some, out, starts, lengths, block_table = batch(requests, 1)
+            _vllm_kernel.attention(tables, some, keys, values, out, starts, lengths, block_table, 1, self.scale,
+                                   self.logits_soft_cap, 0, m.parts)
 
 
 class FarMetadataBuilder(TritonAttentionMetadataBuilder):  # type: ignore[misc]

@@ -139,7 +139,8 @@ def _elements(DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, APART: tl.constexpr
     return dim, dim < 2 * PAIRS, first if APART > 1 else first // 2, dim + APART - 2 * second * APART, 2 * second - 1
 
 
-@triton.jit(do_not_specialize=["far_tokens"])
+# Lists of a plan lie one behind another: nothing may be compiled for how one is aligned.
+@triton.jit(do_not_specialize=["far_tokens"], do_not_specialize_on_alignment=["tokens", "turns"])
 def _queries(near, far, query, tokens, turns, back, sharpness, far_tokens, query_token: tl.int64, query_head: tl.int64,
              borders, HEADS: tl.constexpr, BLOCK: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
              PAIRS: tl.constexpr, APART: tl.constexpr):
@@ -158,7 +159,7 @@ def _queries(near, far, query, tokens, turns, back, sharpness, far_tokens, query
     tl.store(far + to, (q * sharp).to(far.dtype.element_ty), mask=mask & (row < far_tokens))
 
 
-@triton.jit
+@triton.jit(do_not_specialize_on_alignment=["owners", "firsts"])
 def _near_keys(to_keys, to_values, keys, values, block_table, seq_lens, rungs, owners, firsts, coarse, fine,
                table_stride: tl.int64, key_page: tl.int64, key_slot: tl.int64, key_head: tl.int64,
                value_page: tl.int64, value_slot: tl.int64, value_head: tl.int64, coarse_rows, FINE_ROWS: tl.constexpr,
@@ -187,7 +188,7 @@ def _near_keys(to_keys, to_values, keys, values, block_table, seq_lens, rungs, o
     tl.store(to_values + to, v, mask=dim < DIM)
 
 
-@triton.jit(do_not_specialize=["near_tokens", "far_tokens"])
+@triton.jit(do_not_specialize=["near_tokens", "far_tokens"], do_not_specialize_on_alignment=["tokens"])
 def _join(out, near, near_sum, far, far_sum, tokens, near_tokens, far_tokens, out_token: tl.int64, out_head: tl.int64,
           HEADS: tl.constexpr, BLOCK: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr):
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[:, None]

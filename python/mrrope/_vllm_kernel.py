@@ -183,7 +183,7 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
         tl.store(part_sum + p_at, total, mask=valid)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["far_tokens"])
 def _merge(out, part, part_max, part_sum, starts, seq_lens, far_keys, far_out, far_sum, far_tokens, out_token, out_head,
            HEADS: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr, SEGMENTS: tl.constexpr,
            TILE: tl.constexpr, LEAST: tl.constexpr, ONLY_NEAR: tl.constexpr):

@@ -288,11 +288,21 @@ def check_far():
     rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 199, 270, 480, 699)
     texts = [[torch.randn(n, h, 32) for h in (4, 2, 2)] for n in lengths]
     wanted = [far.attention(*(x.double() for x in texts[r]), asked, rungs[r]) for r in range(3)]
-    calls = []
+    calls, seen, early = [], set(), set()
+    record_kernels(seen)
+    _vllm_kernel.segments = lambda sequences, _: 16 if sequences < 3 else 8
+    warm_up = impl.warm_up
 
     def attend(*args, **more):
         calls.append(more["causal"])
         return far.flash(*args, **more)
+
+    def warmed(*args):
+        seen.clear()
+        warm_up(*args)
+        early.update(seen)
+
+    impl.warm_up = warmed
 
     for builder.half in (False, True):
         if builder.half:
@@ -327,6 +337,32 @@ def check_far():
         assert worst < 1e-4, worst
         print(f"near and far keys, read in chunks, {len(calls)} calls of FlashAttention: largest {worst:.2g}: ok")
     assert set(calls) == {True, False} and _vllm_far.tables.warm
+    # A batch with one new token each is compiled where its CUDA graph is made.
+    late = {key for key in seen - early if key[0] != "_sharpen" and ("ONLY_NEAR", True) not in key}
+    assert not late, f"compiled when a request came: {late}"
+
+
+def record_kernels(seen):
+    """Adds to `seen` what Triton would compile: for each call the kernel, its constants, and what it tells apart in
+    the other arguments."""
+    from triton.runtime import interpreter
+    run = interpreter.InterpretedFunction.run
+
+    def recorded(self, *args, grid, warmup, **more):
+        given = self.rewriter.kwargs
+        free = given.get("do_not_specialize") or (), given.get("do_not_specialize_on_alignment") or ()
+
+        def kind(name, value):
+            if isinstance(value, torch.Tensor):
+                return str(value.dtype), name in free[1] or value.data_ptr() % 16 == 0
+            if isinstance(value, int) and name not in free[0]:
+                return value == 1, value % 16 == 0, abs(value) < 2 ** 31
+            return type(value)
+
+        seen.add((self.fn.__name__, *(kind(*pair) for pair in zip(self.arg_names, args)), *sorted(more.items())))
+        return run(self, *args, grid=grid, warmup=warmup, **more)
+
+    interpreter.InterpretedFunction.run = recorded
 
 
 def check_refusals():
