@@ -41,26 +41,19 @@ class Timeline {
   // The rung of the ladder that its keys are on: that of the last token read.
   virtual std::size_t rung() const = 0;
 
-  // Reads tokens. Throws Error (usage) past the end of the context, NanLogits, or Error (failed)
-  // when the engine fails.
-  virtual void append(std::span<const Token> tokens) = 0;
-
-  // Reads tokens; result[i] is the natural logarithm of the probability of tokens[i] given all
-  // before it (NaN for the first token of an empty timeline, which nothing predicts).
-  virtual std::vector<double> append_scored(std::span<const Token> tokens) = 0;
-
   // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending). It
-  // may change what the spans refer to: both are copied.
-  virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
-                               const LogitObserver& observer) = 0;
-
-  // Both at once: the scores of append_scored, and the logits as in append_observed. This default
-  // computes the tokens twice; an engine that already has the logits overrides it.
-  virtual std::vector<double> append_scored_observed(std::span<const Token> tokens,
-                                                     std::span<const std::size_t> wanted,
-                                                     const LogitObserver& observer) {
-    fork()->append_observed(tokens, wanted, observer);
-    return append_scored(tokens);
+  // may change what the spans refer to: both are copied. Throws Error (usage) past the end of the
+  // context, NanLogits, or Error (failed) when the engine fails.
+  void append(std::span<const Token> tokens, std::span<const std::size_t> wanted = {},
+              const LogitObserver& observer = {}) {
+    read(tokens, wanted, observer, false);
+  }
+  // The same; result[i] is the natural logarithm of the probability of tokens[i] given all before
+  // it (NaN for the first token of an empty timeline, which nothing predicts).
+  std::vector<double> append_scored(std::span<const Token> tokens,
+                                    std::span<const std::size_t> wanted = {},
+                                    const LogitObserver& observer = {}) {
+    return read(tokens, wanted, observer, true);
   }
 
   // Another timeline with the same past. It costs nothing until one of the two leaves their rung:
@@ -78,6 +71,12 @@ class Timeline {
   // TimelineModel::restore().
   virtual std::vector<Token> tokens() const = 0;
   virtual void save(const std::filesystem::path& path) const = 0;
+
+ protected:
+  // append(), and append_scored() where the result is wanted; otherwise it is not used.
+  virtual std::vector<double> read(std::span<const Token> tokens,
+                                   std::span<const std::size_t> wanted,
+                                   const LogitObserver& observer, bool scored) = 0;
 };
 
 // A model's own chat template, with the tokens that it may use. add_bos: tokenize() adds the BOS,
@@ -107,10 +106,10 @@ inline void read_one_by_one(std::span<const Reading> readings, const LogitObserv
   std::vector<float> row;
   for (std::size_t i = 0; i < readings.size(); ++i) {
     const std::size_t last = readings[i].tokens.size() - 1;
-    readings[i].timeline->append_observed(readings[i].tokens, {&last, 1},
-                                          [&](std::size_t, std::span<const float> logits) {
-                                            row.assign(logits.begin(), logits.end());
-                                          });
+    readings[i].timeline->append(readings[i].tokens, {&last, 1},
+                                 [&](std::size_t, std::span<const float> logits) {
+                                   row.assign(logits.begin(), logits.end());
+                                 });
     observer(i, row);
   }
 }

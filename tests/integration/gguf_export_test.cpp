@@ -30,9 +30,9 @@ Rows injected(const std::filesystem::path& file, const Plan& plan, bool replace 
   const auto model = open_local(read_model(file, replace), engine_options());
   model->use(make_ladder(plan, 256));
   Rows rows;
-  model->timeline()->append_observed(
-      sequence(), kWanted,
-      [&](std::size_t, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
+  model->timeline()->append(sequence(), kWanted, [&](std::size_t, std::span<const float> row) {
+    rows.emplace_back(row.begin(), row.end());
+  });
   return rows;
 }
 

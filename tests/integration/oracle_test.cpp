@@ -138,11 +138,11 @@ class Engine {
     const auto append = [&](int first, int count) {
       std::vector<std::size_t> wanted;
       for (int i = 0; i < count; ++i) wanted.push_back(static_cast<std::size_t>(i));
-      timeline->append_observed(std::span(tokens).subspan(static_cast<std::size_t>(first),
-                                                          static_cast<std::size_t>(count)),
-                                wanted, [&](std::size_t, std::span<const float> row) {
-                                  all.insert(all.end(), row.begin(), row.end());
-                                });
+      timeline->append(std::span(tokens).subspan(static_cast<std::size_t>(first),
+                                                 static_cast<std::size_t>(count)),
+                       wanted, [&](std::size_t, std::span<const float> row) {
+                         all.insert(all.end(), row.begin(), row.end());
+                       });
     };
     append(0, kTokens - kSingles);
     for (int i = kTokens - kSingles; i < kTokens; ++i) append(i, 1);

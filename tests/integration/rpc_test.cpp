@@ -79,7 +79,7 @@ Seen run(TimelineModel& model, const Ladder& ladder) {
   {
     const auto timeline = model.timeline();
     const std::vector<std::size_t> wanted = {0, 63, 64, 150, 299};
-    timeline->append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
+    timeline->append(tokens, wanted, [&](std::size_t, std::span<const float> row) {
       seen.rows.emplace_back(row.begin(), row.end());
     });
     GenerateOptions options;

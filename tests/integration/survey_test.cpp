@@ -74,10 +74,9 @@ TEST_P(Survey, RunsUnderAPlan) {
     model->use(make_ladder(make_plan(model->facts().geometry, extension), 256));
     std::vector<float> last;
     const std::vector<std::size_t> wanted{kTokens - 1};
-    model->timeline()->append_observed(sequence(), wanted,
-                                       [&](std::size_t, std::span<const float> logits) {
-                                         last.assign(logits.begin(), logits.end());
-                                       });
+    model->timeline()->append(sequence(), wanted, [&](std::size_t, std::span<const float> logits) {
+      last.assign(logits.begin(), logits.end());
+    });
     return last;
   };
   EXPECT_EQ(last_row({}), reference(file.path(), 1));

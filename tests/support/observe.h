@@ -28,7 +28,7 @@ inline Rows observe(Timeline& timeline, std::span<const Token> tokens) {
   std::vector<std::size_t> wanted(tokens.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
   Rows rows;
-  timeline.append_observed(tokens, wanted, [&](std::size_t index, std::span<const float> row) {
+  timeline.append(tokens, wanted, [&](std::size_t index, std::span<const float> row) {
     EXPECT_EQ(index, rows.size());
     rows.emplace_back(row.begin(), row.end());
   });

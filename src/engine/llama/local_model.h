@@ -169,13 +169,6 @@ class LocalTimeline final : public Timeline {
   std::int64_t length() const override { return std::int64_t(tokens_.size()); }
   std::size_t rung() const override { return past_->rung; }
   llama_seq_id sequence() const noexcept { return sequence_; }
-  void append(std::span<const Token> tokens) override;
-  std::vector<double> append_scored(std::span<const Token> tokens) override;
-  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
-                       const LogitObserver& observer) override;
-  std::vector<double> append_scored_observed(std::span<const Token> tokens,
-                                             std::span<const std::size_t> wanted,
-                                             const LogitObserver& observer) override;
   std::unique_ptr<Timeline> fork() override;
   void truncate(std::int64_t length) override;
   Generation generate(const GenerateOptions& options) override;
@@ -191,6 +184,10 @@ class LocalTimeline final : public Timeline {
   // Into an empty timeline; in a unified cache under a ladder that grows, of a model that has no
   // other.
   void load(const std::filesystem::path& path, std::size_t rung);
+
+ protected:
+  std::vector<double> read(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                           const LogitObserver& observer, bool scored) override;
 
  private:
   // The cached keys that a timeline may share with its forks: they are on one rung.
