@@ -3,6 +3,7 @@
 // tests have one without weights.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/prompt_model.h"
@@ -90,6 +92,13 @@ struct ChatTemplate {
 
 // The bytes of all tokens, those of control tokens included. Tokens that end a text have none.
 struct TokenTexts {
+  explicit TokenTexts(std::vector<std::string> texts = {}) : text(std::move(texts)) {
+    const auto of = [&](Token token) -> const std::string& { return text[std::size_t(token)]; };
+    for (Token token = 0; token < Token(text.size()); ++token) {
+      if (!of(token).empty()) sorted.push_back(token);
+    }
+    std::ranges::sort(sorted, {}, of);
+  }
   std::vector<std::string> text;  // by token
   std::vector<Token> sorted;      // by text, without those that have none
 };
@@ -99,20 +108,6 @@ struct Reading {
   Timeline* timeline;
   std::span<const Token> tokens;
 };
-
-// For engines, or models, that cannot compute several at once. The observer is called when the
-// timeline has read its tokens, so it may end the timeline or free the tokens.
-inline void read_one_by_one(std::span<const Reading> readings, const LogitObserver& observer) {
-  std::vector<float> row;
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    const std::size_t last = readings[i].tokens.size() - 1;
-    readings[i].timeline->append(readings[i].tokens, {&last, 1},
-                                 [&](std::size_t, std::span<const float> logits) {
-                                   row.assign(logits.begin(), logits.end());
-                                 });
-    observer(i, row);
-  }
-}
 
 class TimelineModel : public Tokenizer {
  public:
@@ -151,7 +146,18 @@ class TimelineModel : public Tokenizer {
   // on rungs that go together (Ladder::together). The observer sees, per reading, the logits after
   // its last token, when that timeline has read its tokens: it may end the timeline or free the
   // tokens. Throws as append(); the timelines are then as before, unless a key could not be turned.
-  virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) = 0;
+  // This default reads one after the other.
+  virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) {
+    std::vector<float> row;
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+      const std::size_t last = readings[i].tokens.size() - 1;
+      readings[i].timeline->append(readings[i].tokens, {&last, 1},
+                                   [&](std::size_t, std::span<const float> logits) {
+                                     row.assign(logits.begin(), logits.end());
+                                   });
+      observer(i, row);
+    }
+  }
 
   // One that save() wrote while its keys were on `rung` of the same ladder. Throws Error: corrupt,
   // usage (the engine can restore only the first of its timelines, and others exist).

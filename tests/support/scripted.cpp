@@ -265,11 +265,6 @@ std::string ScriptedModel::apply_chat_template(std::span<const ChatMessage> mess
   return text + "assistant: ";
 }
 
-void ScriptedModel::read_together(std::span<const Reading> readings,
-                                  const LogitObserver& observer) {
-  read_one_by_one(readings, observer);
-}
-
 std::unique_ptr<Timeline> ScriptedModel::restore(const std::filesystem::path& path,
                                                  std::size_t /*rung*/) {
   auto restored = timeline();

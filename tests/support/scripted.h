@@ -65,7 +65,6 @@ class ScriptedModel : public TimelineModel {
   std::int64_t context_length() const override { return options_.context; }
   std::unique_ptr<Timeline> timeline() override;
   std::size_t batch() const override { return 512; }
-  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
   std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
  private:

@@ -164,13 +164,12 @@ void LocalTimeline::forget() {
 
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
   model_.check_length(length() + std::int64_t(tokens.size()));
-  const auto ubatch = std::size_t(model_.ubatch());
   const std::int64_t begin = length();
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t first = 0; first < tokens.size();) {
     climb(length() + 1);
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
-    const std::size_t count = std::min({ubatch, tokens.size() - first, std::size_t(room)});
+    const std::size_t count = std::min({model_.batch(), tokens.size() - first, std::size_t(room)});
     last_logits_.clear();
     const std::span<const Token> part = std::span(tokens).subspan(first, count);
     try {
@@ -223,8 +222,8 @@ std::vector<double> LocalTimeline::read(std::span<const Token> given,
     }
     show(model_, chunk, first, flags, observer);
   });
-  // Logits that were observed are checked already.
-  if ((scored || wanted.empty()) && !top_two(last_logits_).valid) refuse_nan(length() - 1);
+  // An observer has seen those that matter.
+  if ((scored || !observer) && !top_two(last_logits_).valid) refuse_nan(length() - 1);
   return scores;
 }
 
