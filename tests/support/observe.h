@@ -57,4 +57,22 @@ double largest_difference(const std::vector<std::vector<A>>& rows,
   return most;
 }
 
+// The largest difference of any two numbers, in standard deviations of all of `reference`.
+inline double deviations_apart(const Rows& rows, const Rows& reference) {
+  EXPECT_EQ(rows.size(), reference.size());
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  double largest = 0;
+  for (std::size_t r = 0; r < std::min(rows.size(), reference.size()); ++r) {
+    for (std::size_t i = 0; i < reference[r].size(); ++i) {
+      const double x = reference[r][i];
+      ++count, sum += x, squares += x * x;
+      const double difference = std::abs(rows[r].at(i) - x);
+      if (!(difference <= largest)) largest = difference;  // NaN stays
+    }
+  }
+  return largest / std::sqrt(squares / count - sum * sum / count / count);
+}
+
 }  // namespace mrrope::test
