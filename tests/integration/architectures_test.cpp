@@ -6,6 +6,7 @@
 
 #include <charconv>
 
+#include "base/text.h"
 #include "engine/llama/loader.h"
 #include "support/architecture_cases.h"
 #include "support/test.h"

@@ -151,11 +151,9 @@ void read_vector(const ggml_tensor* vectors, std::size_t token, std::size_t head
 
 std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
                                 std::string_view text, std::int64_t wanted) {
-  const llama_vocab* vocab = llama_model_get_vocab(model);
   // More bytes than the wanted tokens could have need no reading.
   text = text.substr(0, std::size_t(std::min<std::int64_t>(wanted * 64, std::int64_t(1) << 30)));
-  std::vector<Token> tokens = tokens_of(vocab, file, text, false);
-  if (const auto bos = bos_of(vocab)) tokens.insert(tokens.begin(), *bos);
+  std::vector<Token> tokens = *tokens_in_pieces(model, file, text, true, false, {});
   const auto count = std::int64_t(tokens.size());
   refuse_if(count < wanted, cat("the text has ", count, " tokens, and --length asks for ", wanted),
             "give a longer --text, or a smaller --length");
