@@ -34,7 +34,13 @@ Ladder ladder(const char* method, double scale, std::int64_t longest = 2048) {
 }
 
 std::vector<Token> text(std::size_t count) {
-  std::vector<Token> tokens = tiny().tokenize(lemmas(0, int(count)), true, false);
+  std::string source;
+  for (int i = 0; source.size() < 12 * count; ++i) {
+    source += "Let $x_" + std::to_string(i) +
+              "$ be a real number with $x^2 = " + std::to_string(i * i) +
+              "$. Then the claim follows from the lemma above.\n";
+  }
+  std::vector<Token> tokens = tiny().tokenize(source, true, false);
   tokens.resize(count);
   return tokens;
 }
