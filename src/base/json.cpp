@@ -190,16 +190,6 @@ nlohmann::ordered_json json_or_null(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
-std::string text_at(const nlohmann::ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
-double value_at(const nlohmann::ordered_json& object, const char* key) {
-  const auto it = object.find(key);
-  return it != object.end() && it->is_number() ? it->get<double>() : std::nan("");
-}
-
 std::int64_t count_at(const nlohmann::ordered_json& object, const char* key) {
   const double value = value_at(object, key);
   return value > 0 && value < 9e15 ? std::int64_t(value) : 0;

@@ -4,6 +4,7 @@
 // comments and text after the end.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -89,8 +90,16 @@ nlohmann::ordered_json json_or_null(double value);
 
 // Members of an object that may be missing or of another type: then empty, NaN, and 0, which is
 // also given for what cannot be a count.
-std::string text_at(const nlohmann::ordered_json& object, const char* key);
-double value_at(const nlohmann::ordered_json& object, const char* key);
+template <typename Json>
+std::string text_at(const Json& object, const char* key) {
+  const auto it = object.find(key);  // end() if it is no object
+  return it != object.end() && it->is_string() ? it->template get<std::string>() : std::string();
+}
+template <typename Json>
+double value_at(const Json& object, const char* key) {
+  const auto it = object.find(key);
+  return it != object.end() && it->is_number() ? it->template get<double>() : std::nan("");
+}
 std::int64_t count_at(const nlohmann::ordered_json& object, const char* key);
 
 // JSON must be UTF-8; what a model writes need not be. Other bytes become U+FFFD.

@@ -3,6 +3,7 @@
 // tests have one without weights.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/prompt_model.h"
@@ -41,26 +43,19 @@ class Timeline {
   // The rung of the ladder that its keys are on: that of the last token read.
   virtual std::size_t rung() const = 0;
 
-  // Reads tokens. Throws Error (usage) past the end of the context, NanLogits, or Error (failed)
-  // when the engine fails.
-  virtual void append(std::span<const Token> tokens) = 0;
-
-  // Reads tokens; result[i] is the natural logarithm of the probability of tokens[i] given all
-  // before it (NaN for the first token of an empty timeline, which nothing predicts).
-  virtual std::vector<double> append_scored(std::span<const Token> tokens) = 0;
-
   // Reads tokens; the observer sees the logits after each index listed in `wanted` (ascending). It
-  // may change what the spans refer to: both are copied.
-  virtual void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
-                               const LogitObserver& observer) = 0;
-
-  // Both at once: the scores of append_scored, and the logits as in append_observed. This default
-  // computes the tokens twice; an engine that already has the logits overrides it.
-  virtual std::vector<double> append_scored_observed(std::span<const Token> tokens,
-                                                     std::span<const std::size_t> wanted,
-                                                     const LogitObserver& observer) {
-    fork()->append_observed(tokens, wanted, observer);
-    return append_scored(tokens);
+  // may change what the spans refer to: both are copied. Throws Error (usage) past the end of the
+  // context, NanLogits, or Error (failed) when the engine fails.
+  void append(std::span<const Token> tokens, std::span<const std::size_t> wanted = {},
+              const LogitObserver& observer = {}) {
+    read(tokens, wanted, observer, false);
+  }
+  // The same; result[i] is the natural logarithm of the probability of tokens[i] given all before
+  // it (NaN for the first token of an empty timeline, which nothing predicts).
+  std::vector<double> append_scored(std::span<const Token> tokens,
+                                    std::span<const std::size_t> wanted = {},
+                                    const LogitObserver& observer = {}) {
+    return read(tokens, wanted, observer, true);
   }
 
   // Another timeline with the same past. It costs nothing until one of the two leaves their rung:
@@ -78,6 +73,12 @@ class Timeline {
   // TimelineModel::restore().
   virtual std::vector<Token> tokens() const = 0;
   virtual void save(const std::filesystem::path& path) const = 0;
+
+ protected:
+  // append(), and append_scored() where the result is wanted; otherwise it is not used.
+  virtual std::vector<double> read(std::span<const Token> tokens,
+                                   std::span<const std::size_t> wanted,
+                                   const LogitObserver& observer, bool scored) = 0;
 };
 
 // A model's own chat template, with the tokens that it may use. add_bos: tokenize() adds the BOS,
@@ -91,6 +92,13 @@ struct ChatTemplate {
 
 // The bytes of all tokens, those of control tokens included. Tokens that end a text have none.
 struct TokenTexts {
+  explicit TokenTexts(std::vector<std::string> texts = {}) : text(std::move(texts)) {
+    const auto of = [&](Token token) -> const std::string& { return text[std::size_t(token)]; };
+    for (Token token = 0; token < Token(text.size()); ++token) {
+      if (!of(token).empty()) sorted.push_back(token);
+    }
+    std::ranges::sort(sorted, {}, of);
+  }
   std::vector<std::string> text;  // by token
   std::vector<Token> sorted;      // by text, without those that have none
 };
@@ -100,20 +108,6 @@ struct Reading {
   Timeline* timeline;
   std::span<const Token> tokens;
 };
-
-// For engines, or models, that cannot compute several at once. The observer is called when the
-// timeline has read its tokens, so it may end the timeline or free the tokens.
-inline void read_one_by_one(std::span<const Reading> readings, const LogitObserver& observer) {
-  std::vector<float> row;
-  for (std::size_t i = 0; i < readings.size(); ++i) {
-    const std::size_t last = readings[i].tokens.size() - 1;
-    readings[i].timeline->append_observed(readings[i].tokens, {&last, 1},
-                                          [&](std::size_t, std::span<const float> logits) {
-                                            row.assign(logits.begin(), logits.end());
-                                          });
-    observer(i, row);
-  }
-}
 
 class TimelineModel : public Tokenizer {
  public:
@@ -152,7 +146,18 @@ class TimelineModel : public Tokenizer {
   // on rungs that go together (Ladder::together). The observer sees, per reading, the logits after
   // its last token, when that timeline has read its tokens: it may end the timeline or free the
   // tokens. Throws as append(); the timelines are then as before, unless a key could not be turned.
-  virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) = 0;
+  // This default reads one after the other.
+  virtual void read_together(std::span<const Reading> readings, const LogitObserver& observer) {
+    std::vector<float> row;
+    for (std::size_t i = 0; i < readings.size(); ++i) {
+      const std::size_t last = readings[i].tokens.size() - 1;
+      readings[i].timeline->append(readings[i].tokens, {&last, 1},
+                                   [&](std::size_t, std::span<const float> logits) {
+                                     row.assign(logits.begin(), logits.end());
+                                   });
+      observer(i, row);
+    }
+  }
 
   // One that save() wrote while its keys were on `rung` of the same ladder. Throws Error: corrupt,
   // usage (the engine can restore only the first of its timelines, and others exist).

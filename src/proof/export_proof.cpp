@@ -99,10 +99,10 @@ Rows injected(TimelineModel& model, const Plan& plan, const engine::LocalOptions
     for (const std::size_t position : wanted) {
       if (position >= first && position < first + count) here.push_back(position - first);
     }
-    timeline->append_observed(std::span(tokens).subspan(first, count), here,
-                              [&](std::size_t, std::span<const float> row) {
-                                rows.emplace_back(row.begin(), row.end());
-                              });
+    timeline->append(std::span(tokens).subspan(first, count), here,
+                     [&](std::size_t, std::span<const float> row) {
+                       rows.emplace_back(row.begin(), row.end());
+                     });
     if (on_tokens) on_tokens(std::int64_t(count));
   }
   return rows;

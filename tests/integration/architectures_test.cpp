@@ -4,11 +4,10 @@
 // how many dimensions, which of them follow the context's scaling, and how factors are used.
 #include "formats/architectures.h"
 
-#include <cctype>
+#include <charconv>
 
-#include "ggml-backend.h"
-#include "ggml.h"
-#include "llama.h"
+#include "base/text.h"
+#include "engine/llama/loader.h"
 #include "support/architecture_cases.h"
 #include "support/test.h"
 
@@ -39,10 +38,7 @@ int number_after(std::string_view name, std::string_view mark) {
   const auto at = name.rfind(mark);
   if (at == std::string_view::npos) return -1;
   int value = -1;
-  for (const char c : name.substr(at + mark.size())) {
-    if (std::isdigit(static_cast<unsigned char>(c)) == 0) break;
-    value = std::max(value, 0) * 10 + (c - '0');
-  }
+  std::from_chars(name.data() + at + mark.size(), name.data() + name.size(), value);
   return value;
 }
 
@@ -83,37 +79,28 @@ bool watch(ggml_tensor* node, bool ask, void* user) {
 class Probe {
  public:
   explicit Probe(const ArchitectureCase& probe) {
-    llama_log_set(&Probe::keep_errors, this);
+    start_llama();
+    take_llama_log();
     const Metadata metadata = probe.metadata();
     llama_model_params parameters = llama_model_default_params();
     parameters.n_gpu_layers = 0;
     model_.reset(llama_model_init_from_user(metadata.get(), &Probe::fill, this, parameters));
   }
 
-  ~Probe() {
-    llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
-  }
-
   explicit operator bool() const { return model_ != nullptr; }
-  const std::string& errors() const { return errors_; }
   const std::vector<std::string>& tensors() const { return tensors_; }
 
   // One token with the given scale; empty if it did not run.
   std::unique_ptr<Pass> pass(float scale) {
     auto seen = std::make_unique<Pass>();
-    llama_context_params parameters = llama_context_default_params();
-    parameters.n_ctx = context_length;
-    parameters.n_batch = 8;
-    parameters.n_ubatch = 8;
-    parameters.n_threads = 1;
-    parameters.n_threads_batch = 1;
+    llama_context_params parameters =
+        context_params(exact_options(context_length, 8, 1, "auto", 1), context_length);
     parameters.swa_full = false;
     parameters.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_LINEAR;
     parameters.rope_freq_scale = scale;
     parameters.cb_eval = watch;
     parameters.cb_eval_user_data = seen.get();
-    const std::unique_ptr<llama_context, decltype(&llama_free)> running(
-        llama_init_from_model(model_.get(), parameters), &llama_free);
+    const LlamaPtr<llama_context> running(llama_init_from_model(model_.get(), parameters));
     if (!running) return nullptr;
     llama_token token = 3;
     if (llama_decode(running.get(), llama_batch_get_one(&token, 1)) != 0) return nullptr;
@@ -121,32 +108,22 @@ class Probe {
   }
 
  private:
-  struct Free {
-    void operator()(llama_model* model) const { llama_model_free(model); }
-  };
-
-  static void keep_errors(ggml_log_level level, const char* text, void* user) {
-    if (level == GGML_LOG_LEVEL_ERROR) static_cast<Probe*>(user)->errors_ += text;
-  }
-
   // Zeros are enough: which nodes there are does not depend on the weights.
   static void fill(ggml_tensor* tensor, void* user) {
     static_cast<Probe*>(user)->tensors_.emplace_back(tensor->name);
     ggml_backend_tensor_memset(tensor, 0, 0, ggml_nbytes(tensor));
   }
 
-  std::string errors_;
   std::vector<std::string> tensors_;
-  std::unique_ptr<llama_model, Free> model_;
+  LlamaPtr<llama_model> model_;
 };
+
 bool is_in_halves(int mode) { return (mode & (GGML_ROPE_TYPE_NEOX | GGML_ROPE_TYPE_MROPE)) != 0; }
 
 FactorSupport factors_seen(const std::vector<std::string>& tensors, const Pass& pass) {
-  const auto loads = [&](const char* name) {
-    return std::find(tensors.begin(), tensors.end(), name) != tensors.end();
-  };
-  const bool applied = std::any_of(pass.rotations.begin(), pass.rotations.end(),
-                                   [](const Rotation& seen) { return !seen.factors.empty(); });
+  const auto loads = [&](std::string_view name) { return has(tensors, name); };
+  const bool applied = std::ranges::any_of(
+      pass.rotations, [](const Rotation& seen) { return !seen.factors.empty(); });
   if (loads("rope_freqs.weight")) return applied ? FactorSupport::used : FactorSupport::ignored;
   return loads("rope_factors_long.weight") && applied ? FactorSupport::long_short
                                                       : FactorSupport::refused;
@@ -158,9 +135,9 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
   const ArchitectureCase& sample = GetParam();
   const Architecture& row = *find_architecture(sample.architecture);
   Probe probe(sample);
-  ASSERT_TRUE(probe) << probe.errors();
+  ASSERT_TRUE(probe) << take_llama_log();
   const auto seen = probe.pass(probe_scale);
-  ASSERT_TRUE(seen) << probe.errors();
+  ASSERT_TRUE(seen) << take_llama_log();
 
   std::vector<Layer> layers;
   try {
@@ -206,7 +183,7 @@ TEST_P(ArchitectureProbe, AgreesWithTheTable) {
   EXPECT_EQ(factors_seen(probe.tensors(), *seen), row.factors);
 
   const auto unscaled = probe.pass(1);
-  ASSERT_TRUE(unscaled) << probe.errors();
+  ASSERT_TRUE(unscaled) << take_llama_log();
   EXPECT_EQ(seen->score_scales != unscaled->score_scales, row.has(Trait::scale_in_scores));
 }
 

@@ -68,10 +68,9 @@ std::vector<float> logits(const std::filesystem::path& path, const LocalOptions&
                               : make_ladder(facts.geometry, parse_method(method), 1024));
   const std::vector<std::size_t> wanted = {0, 100, 255, 300, 450, 599};
   std::vector<float> out;
-  model->timeline()->append_observed(test::words(600), wanted,
-                                     [&](std::size_t, std::span<const float> row) {
-                                       out.insert(out.end(), row.begin(), row.end());
-                                     });
+  model->timeline()->append(test::words(600), wanted, [&](std::size_t, std::span<const float> row) {
+    out.insert(out.end(), row.begin(), row.end());
+  });
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "formats/architectures.h"
 #include "support/architecture_cases.h"
 #include "support/gguf_edit.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::exporting {
@@ -18,10 +19,8 @@ using Row = std::vector<float>;
 // Logits after a few tokens; empty where libllama refuses the file.
 Row last_logits(const std::filesystem::path& file) {
   const engine::LocalOptions options = exact_options(256, 16, 16, "off", 1);
-  std::vector<Token> tokens;
-  for (int i = 0; i < 12; ++i) tokens.push_back((i * i * 5 + i) % 64);
   try {
-    return stock_logits({file}, tokens, {11}, options).at(0);
+    return stock_logits({file}, test::words(12, 64), {11}, options).at(0);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
     EXPECT_TRUE(contains(error.what(), "wrong number of tensors"));
@@ -64,26 +63,8 @@ TEST_P(Factors, AreUsedIgnoredOrRefusedAsInTheTable) {
   EXPECT_EQ(found, row.factors);
 }
 
-// One case per row that the table calls tested: its default.
-std::vector<ArchitectureCase> tested_rows() {
-  std::vector<ArchitectureCase> cases = architecture_cases();
-  std::erase_if(cases, [](const ArchitectureCase& c) {
-    return !c.variant.empty() || !find_architecture(c.architecture)->unsupported.empty();
-  });
-  return cases;
-}
-
-TEST(FactorsTable, EveryRowMarkedAsTestedIsTested) {
-  const std::vector<ArchitectureCase> cases = tested_rows();
-  for (const Architecture& row : architectures()) {
-    const bool has_case = std::any_of(cases.begin(), cases.end(), [&](const ArchitectureCase& c) {
-      return c.architecture == row.name;
-    });
-    EXPECT_EQ(row.unsupported.empty(), has_case) << row.name;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Rows, Factors, testing::ValuesIn(tested_rows()),
+// One case per row that is supported: its default.
+INSTANTIATE_TEST_SUITE_P(Rows, Factors, testing::ValuesIn(supported_cases()),
                          [](const auto& test) { return test.param.name(); });
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory planned before loading, compared with what libllama then reports.
-#include <llama.h>
-
+#include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "support/test.h"
 
@@ -26,29 +25,28 @@ struct Report {
 };
 
 Report report_of(const LocalOptions& options) {
-  Report report;
-  ggml_log_callback log = nullptr;
-  void* log_data = nullptr;
-  llama_log_get(&log, &log_data);
-  llama_log_set(Report::read, &report);
-  llama_model* model = llama_model_load_from_file(MRROPE_TINY_MODEL, llama_model_default_params());
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = static_cast<std::uint32_t>(options.context);
-  params.n_batch = params.n_ubatch = static_cast<std::uint32_t>(options.ubatch);
-  params.kv_unified = options.unified;
+  const LlamaPtr<llama_model> model = load_model({MRROPE_TINY_MODEL}, options.gpu_layers);
+  llama_context_params params = context_params(options, options.context);
   params.n_seq_max = static_cast<std::uint32_t>(options.timelines);
-  params.flash_attn_type = options.flash_attention == "off" ? LLAMA_FLASH_ATTN_TYPE_DISABLED
-                                                            : LLAMA_FLASH_ATTN_TYPE_ENABLED;
-  params.type_k = params.type_v = options.type_k == "q8_0" ? GGML_TYPE_Q8_0 : GGML_TYPE_F16;
-  llama_context* context = llama_init_from_model(model, params);
-  llama_log_set(log, log_data);
-  llama_free(context);
-  llama_model_free(model);
+  Report report;
+  llama_log_set(Report::read, &report);
+  make_context(model.get(), params);
+  keep_llama_log();
   return report;
 }
 
 TEST(Memory, PlanMatchesAllocation) {
   const Model facts = read_model(MRROPE_TINY_MODEL);
+  const auto compare = [&](const LocalOptions& options) {
+    const MemoryPlan plan = plan_memory(facts, options);
+    const Report taken = report_of(options);
+    EXPECT_NEAR(static_cast<double>(plan.kv) / kMiB, taken.kv, 0.1);
+    // The plan also counts the copy of the logits that the host gets.
+    const double copy = 4.0 * options.ubatch * facts.vocabulary / kMiB;
+    const double planned = static_cast<double>(plan.compute) / kMiB - copy;
+    EXPECT_NEAR(planned / taken.compute, 1, 0.25) << planned << " against " << taken.compute;
+    return plan;
+  };
   for (const char* flash : {"on", "off"}) {
     for (const std::int64_t context : {2048, 16384}) {
       for (const int ubatch : {128, 512}) {
@@ -59,13 +57,7 @@ TEST(Memory, PlanMatchesAllocation) {
         options.gpu_layers = 0;
         SCOPED_TRACE(std::string(flash) + " " + std::to_string(context) + " " +
                      std::to_string(ubatch));
-        const MemoryPlan plan = plan_memory(facts, options);
-        const Report taken = report_of(options);
-        EXPECT_NEAR(static_cast<double>(plan.kv) / kMiB, taken.kv, 0.1);
-        // The plan also counts the copy of the logits that the host gets.
-        const double copy = 4.0 * ubatch * facts.vocabulary / kMiB;
-        const double planned = static_cast<double>(plan.compute) / kMiB - copy;
-        EXPECT_NEAR(planned / taken.compute, 1, 0.25) << planned << " against " << taken.compute;
+        const MemoryPlan plan = compare(options);
         EXPECT_GT(plan.available, 0U);
         EXPECT_NEAR(static_cast<double>(plan.weights) / kMiB, 34.2, 0.5);
       }
@@ -77,11 +69,7 @@ TEST(Memory, PlanMatchesAllocation) {
   apart.unified = false;
   apart.gpu_layers = 0;
   apart.flash_attention = "on";
-  const MemoryPlan plan = plan_memory(facts, apart);
-  const Report taken = report_of(apart);
-  EXPECT_NEAR(static_cast<double>(plan.kv) / kMiB, taken.kv, 0.1);
-  const double copy = 4.0 * apart.ubatch * facts.vocabulary / kMiB;
-  EXPECT_NEAR((static_cast<double>(plan.compute) / kMiB - copy) / taken.compute, 1, 0.25);
+  compare(apart);
   LocalOptions options;
   options.context = 4096;
   options.type_k = options.type_v = "q8_0";

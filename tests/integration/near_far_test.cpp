@@ -343,29 +343,12 @@ TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
   for (std::size_t r = 0; r + 1 < ladder.rungs().size(); ++r) local.turn(cells, r, r + 1);
   const test::Keys after = test::read_keys(local, std::size_t(kWindow));
 
-  const std::vector<double> theta = trained_theta(model->facts().geometry);
   const Rung& last = ladder.rungs().back();
   ASSERT_GE(last.border, kWindow) << "all of these keys are far";
-  double worst = 0;
-  double largest = 0;
-  for (std::size_t layer = 0; layer < before.size(); ++layer) {
-    for (std::size_t p = 0; p < before[layer].size(); ++p) {
-      for (std::size_t head = 0; head < before[layer][p].size(); head += 2 * theta.size()) {
-        for (std::size_t i = 0; i < theta.size(); ++i) {
-          const double f = last.plan.factor()[i];
-          const double moved = ladder.has_single_factor() ? 0 : double(last.border) * (1 - 1 / f);
-          const double angle = (double(p) / f + moved - double(p)) * theta[i];
-          const double x = before[layer][p][head + i];
-          const double y = before[layer][p][head + theta.size() + i];
-          const double a = x * std::cos(angle) - y * std::sin(angle);
-          const double b = x * std::sin(angle) + y * std::cos(angle);
-          worst = std::max({worst, std::abs(after[layer][p][head + i] - a),
-                            std::abs(after[layer][p][head + theta.size() + i] - b)});
-          largest = std::max({largest, std::abs(a), std::abs(b)});
-        }
-      }
-    }
-  }
+  const double error = test::turn_error(
+      local, before, after, ladder.rungs().front().plan, last.plan, [&](std::size_t p) {
+        return double(p) - (ladder.has_single_factor() ? 0 : double(last.border));
+      });
   std::size_t turns = ladder.rungs().size() - 1;
   if (ladder.has_single_factor()) {
     turns = 3;
@@ -373,8 +356,8 @@ TEST_P(Drift, StaysBelowTheBoundOfItsTurns) {
       turns += ladder.rungs()[r].plan.factor() != ladder.rungs()[r - 1].plan.factor();
     }
   }
-  EXPECT_LE(worst / largest, double(turns) * c.bound);
-  std::printf("  %s far:%s: %zu turns, %.1e\n", c.type, c.method, turns, worst / largest);
+  EXPECT_LE(error, double(turns) * c.bound);
+  std::printf("  %s far:%s: %zu turns, %.1e\n", c.type, c.method, turns, error);
 }
 
 INSTANTIATE_TEST_SUITE_P(

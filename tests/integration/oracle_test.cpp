@@ -3,10 +3,10 @@
 // mechanism, `pi` must equal its own linear scaling, `ntk` its own changed base, `yarn` its own
 // YaRN, and `none` the untouched model. Sequences run through three full ubatches, a rest and eight
 // single tokens, so that reused graphs are covered.
-#include <llama.h>
-
+#include "core/methods.h"
 #include "engine/llama/local.h"
 #include "support/architecture_cases.h"
+#include "support/stock_rows.h"
 #include "support/test.h"
 
 namespace mrrope::engine {
@@ -65,60 +65,13 @@ std::vector<Subject> subjects() {
   return list;
 }
 
-std::vector<Token> sequence() {
-  std::vector<Token> tokens;
-  std::uint32_t state = 12345;
-  for (int i = 0; i < kTokens; ++i) {
-    state = state * 1664525U + 1013904223U;
-    tokens.push_back(static_cast<Token>((state >> 16U) % kVocabulary));
-  }
-  return tokens;
-}
+std::vector<Token> sequence() { return words(kTokens, kVocabulary); }
 
-using Logits = std::vector<float>;
+using Change = std::function<void(llama_context_params&)>;
 
-// libllama on its own, with the given change to its context.
-Logits reference(const std::filesystem::path& path,
-                 const std::function<void(llama_context_params&)>& change) {
-  llama_model_params model_params = llama_model_default_params();
-  model_params.n_gpu_layers = 0;
-  llama_model* model = llama_model_load_from_file(path.c_str(), model_params);
-  llama_context_params params = llama_context_default_params();
-  params.n_ctx = 256;
-  params.n_batch = kUbatch;
-  params.n_ubatch = kUbatch;
-  params.n_seq_max = 1;
-  params.n_threads = params.n_threads_batch = 2;
-  params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_DISABLED;
-  params.type_k = params.type_v = GGML_TYPE_F32;
-  params.kv_unified = true;
-  params.swa_full = false;
-  change(params);
-  llama_context* context = llama_init_from_model(model, params);
-  std::vector<Token> tokens = sequence();
-  Logits all;
-  const auto decode = [&](int first, int count) {
-    llama_batch batch = llama_batch_init(count, 0, 1);
-    batch.n_tokens = count;
-    for (int i = 0; i < count; ++i) {
-      batch.token[i] = tokens[static_cast<std::size_t>(first + i)];
-      batch.pos[i] = first + i;
-      batch.n_seq_id[i] = 1;
-      batch.seq_id[i][0] = 0;
-      batch.logits[i] = 1;
-    }
-    EXPECT_EQ(llama_decode(context, batch), 0);
-    const float* rows = llama_get_logits(context);
-    all.insert(all.end(), rows, rows + static_cast<std::ptrdiff_t>(count) * kVocabulary);
-    llama_batch_free(batch);
-  };
-  for (int i = 0; i < kTokens - kSingles; i += kUbatch) {
-    decode(i, std::min(kUbatch, kTokens - kSingles - i));
-  }
-  for (int i = kTokens - kSingles; i < kTokens; ++i) decode(i, 1);
-  llama_free(context);
-  llama_model_free(model);
-  return all;
+// libllama on its own.
+Rows reference(const std::filesystem::path& path, const Change& change = {}) {
+  return stock_rows(path, exact_options(256, kUbatch), sequence(), change, kSingles);
 }
 
 class Engine {
@@ -130,22 +83,14 @@ class Engine {
 
   const Geometry& geometry() const { return model_->facts().geometry; }
 
-  Logits run(const Extension& extension) {
+  Rows run(const Extension& extension) {
     model_->use(make_ladder(make_plan(geometry(), extension), kTokens));
     const std::unique_ptr<Timeline> timeline = model_->timeline();
     const std::vector<Token> tokens = sequence();
-    Logits all;
-    const auto append = [&](int first, int count) {
-      std::vector<std::size_t> wanted;
-      for (int i = 0; i < count; ++i) wanted.push_back(static_cast<std::size_t>(i));
-      timeline->append_observed(std::span(tokens).subspan(static_cast<std::size_t>(first),
-                                                          static_cast<std::size_t>(count)),
-                                wanted, [&](std::size_t, std::span<const float> row) {
-                                  all.insert(all.end(), row.begin(), row.end());
-                                });
-    };
-    append(0, kTokens - kSingles);
-    for (int i = kTokens - kSingles; i < kTokens; ++i) append(i, 1);
+    Rows all = observe(*timeline, std::span(tokens).first(kTokens - kSingles));
+    while (all.size() < tokens.size()) {
+      all.push_back(observe(*timeline, std::span(tokens).subspan(all.size(), 1)).front());
+    }
     return all;
   }
 
@@ -153,36 +98,15 @@ class Engine {
   std::unique_ptr<TimelineModel> model_;
 };
 
-// Largest difference, in standard deviations of the reference.
-double distance(const Logits& a, const Logits& b) {
-  EXPECT_EQ(a.size(), b.size());
-  double mean = 0;
-  double square = 0;
-  double largest = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    mean += b[i];
-    square += static_cast<double>(b[i]) * b[i];
-    const double difference = std::abs(static_cast<double>(a[i]) - b[i]);
-    if (!(difference <= largest)) largest = difference;  // NaN stays
-  }
-  const auto n = static_cast<double>(b.size());
-  return largest / std::sqrt(square / n - mean * mean / n / n);
-}
-
 Extension request(const char* method) { return {.method = method, .scale = kScale}; }
 
 // YaRN as llama.cpp runs it: from the bare base and window, whatever was trained.
 Extension own_yarn(const Subject& subject) {
-  const auto pair = [&](double turns) {
-    return subject.rotary_dim * std::log(256 / (turns * 2 * std::numbers::pi)) /
-           (2 * std::log(subject.base));
-  };
-  const double low = std::max(0.0, std::floor(pair(32)));
-  const double high = std::min(subject.rotary_dim - 1.0, std::ceil(pair(1)));
+  const YarnRamp ramp = yarn_ramp(subject.rotary_dim, subject.base, 256, 32, 1);
   Extension extension = request("yarn");
   if (subject.trained_scale == 1) {
-    extension.parameters.low = static_cast<int>(low);
-    extension.parameters.high = static_cast<int>(high);
+    extension.parameters.low = ramp.low;
+    extension.parameters.high = ramp.high;
     return extension;
   }
   // It replaces a trained linear scale, which a plan comes on top of.
@@ -190,7 +114,7 @@ Extension own_yarn(const Subject& subject) {
   extension.scale = kScale / subject.trained_scale;
   extension.parameters.attn_coef = 0.1;
   for (int i = 0; i < subject.rotary_dim / 2; ++i) {
-    const double keep = 1 - std::clamp((i - low) / (high - low), 0.0, 1.0);
+    const double keep = 1 - ramp.at(i);
     extension.parameters.factors.push_back(subject.trained_scale /
                                            (keep + (1 - keep) / extension.scale));
   }
@@ -204,11 +128,11 @@ class Oracle : public testing::TestWithParam<Subject> {
   const Subject& subject() const { return GetParam(); }
 
   void compare(Engine& engine, const Extension& extension, const std::filesystem::path& path,
-               const std::function<void(llama_context_params&)>& change, double tolerance) {
-    const Logits plain = reference(model_.path(), [](llama_context_params&) {});
-    const Logits own = reference(path, change);
-    EXPECT_GT(distance(own, plain), kLeastSignal) << "the oracle is too weak to fail";
-    const double apart = distance(engine.run(extension), own);
+               const Change& change, double tolerance) {
+    const Rows plain = reference(model_.path());
+    const Rows own = reference(path, change);
+    EXPECT_GT(deviations_apart(own, plain), kLeastSignal) << "the oracle is too weak to fail";
+    const double apart = deviations_apart(engine.run(extension), own);
     EXPECT_LE(apart, tolerance) << extension.method;
     RecordProperty(extension.method, std::to_string(apart));
   }
@@ -218,11 +142,11 @@ class Oracle : public testing::TestWithParam<Subject> {
 
 TEST_P(Oracle, NoneIsTheModelAsShipped) {
   Engine engine(subject(), model_.path());
-  const Logits plain = reference(model_.path(), [](llama_context_params&) {});
-  EXPECT_EQ(distance(engine.run({}), plain), 0);
+  const Rows plain = reference(model_.path());
+  EXPECT_EQ(deviations_apart(engine.run({}), plain), 0);
   // Also after another plan has been through the same graphs.
-  EXPECT_GT(distance(engine.run(request("pi")), plain), kLeastSignal);
-  EXPECT_EQ(distance(engine.run({}), plain), 0);
+  EXPECT_GT(deviations_apart(engine.run(request("pi")), plain), kLeastSignal);
+  EXPECT_EQ(deviations_apart(engine.run({}), plain), 0);
 }
 
 TEST_P(Oracle, PiMatchesLinearScalingOfLlamaCpp) {
@@ -297,8 +221,8 @@ TEST(TrainedScaling, IsKeptBitForBit) {
   const RandomModel model(describe(subject), 7);
   Engine engine(subject, model.path());
   EXPECT_EQ(engine.geometry().train_length, 1024);
-  const Logits plain = reference(model.path(), [](llama_context_params&) {});
-  EXPECT_EQ(distance(engine.run({}), plain), 0);
+  const Rows plain = reference(model.path());
+  EXPECT_EQ(deviations_apart(engine.run({}), plain), 0);
 }
 
 TEST(TrainedScaling, CanBeReplaced) {
@@ -306,14 +230,14 @@ TEST(TrainedScaling, CanBeReplaced) {
   const RandomModel model(describe(subject), 7);
   Engine engine(subject, model.path(), true);
   EXPECT_EQ(engine.geometry().train_length, 256);
-  const Logits plain = reference(model.path(), [](llama_context_params&) {});
-  const Logits bare = reference(model.path(), [](llama_context_params& params) {
+  const Rows plain = reference(model.path());
+  const Rows bare = reference(model.path(), [](llama_context_params& params) {
     params.rope_scaling_type = LLAMA_ROPE_SCALING_TYPE_NONE;
   });
-  EXPECT_GT(distance(plain, bare), kLeastSignal);
-  EXPECT_EQ(distance(engine.run({}), bare), 0);
+  EXPECT_GT(deviations_apart(plain, bare), kLeastSignal);
+  EXPECT_EQ(deviations_apart(engine.run({}), bare), 0);
   // YaRN by a plan is YaRN by the file.
-  EXPECT_LE(distance(engine.run(own_yarn(subject)), plain), kNoise);
+  EXPECT_LE(deviations_apart(engine.run(own_yarn(subject)), plain), kNoise);
 }
 
 TEST(TrainedScaling, IsMultipliedByAPlan) {
@@ -326,9 +250,9 @@ TEST(TrainedScaling, IsMultipliedByAPlan) {
   product.parameters.factors = on_top.geometry().trained_factor;
   for (double& factor : product.parameters.factors) factor *= kScale;
   product.parameters.attn_coef = (on_top.geometry().trained_attention_scale - 1) / std::log(kScale);
-  const Logits expected = instead.run(product);
-  EXPECT_LE(distance(on_top.run(request("pi")), expected), kNoise);
-  EXPECT_GT(distance(on_top.run({}), expected), kLeastSignal);
+  const Rows expected = instead.run(product);
+  EXPECT_LE(deviations_apart(on_top.run(request("pi")), expected), kNoise);
+  EXPECT_GT(deviations_apart(on_top.run({}), expected), kLeastSignal);
 }
 
 std::vector<Subject> subjects_of_base() {

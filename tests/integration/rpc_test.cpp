@@ -8,37 +8,39 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <cstdio>
-#include <cstring>
-#include <set>
-#include <thread>
-
 #include "engine/llama/devices.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
+#include "support/observe.h"
 #include "support/random_model.h"
 #include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
 
-int free_port() {
-  const int s = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  if (::bind(s, reinterpret_cast<sockaddr*>(&address), size) != 0) return 0;
-  ::getsockname(s, reinterpret_cast<sockaddr*>(&address), &size);
-  ::close(s);
-  return ntohs(address.sin_port);
-}
+// A socket on a free port of this machine.
+struct Bound {
+  int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  std::string endpoint;
+
+  Bound() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
+    ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+    endpoint = "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+  }
+  ~Bound() { ::close(socket); }
+  Bound(const Bound&) = delete;
+  Bound& operator=(const Bound&) = delete;
+};
 
 // The backend's own server in a separate process; this one has no thread yet.
 class RpcServer {
  public:
-  RpcServer() : endpoint_("127.0.0.1:" + std::to_string(free_port())) {
+  RpcServer() : endpoint_(Bound().endpoint) {
     process_ = ::fork();
     if (process_ == 0) {
       if (std::freopen("/dev/null", "w", stdout) == nullptr) ::_exit(1);
@@ -65,21 +67,20 @@ class RpcServer {
 };
 
 struct Seen {
-  std::vector<std::vector<float>> rows;
+  Rows rows;
   std::vector<double> scores;
   std::vector<Token> said;
   std::set<std::string> places;  // where cached keys are
 };
 
 Seen run(TimelineModel& model, const Ladder& ladder) {
-  std::vector<Token> tokens;
-  for (int i = 0; i < 300; ++i) tokens.push_back(Token((i * i * 7 + i / 3 * 11) % 128));
+  const std::vector<Token> tokens = words(300);
   Seen seen;
   model.use(ladder);
   {
     const auto timeline = model.timeline();
     const std::vector<std::size_t> wanted = {0, 63, 64, 150, 299};
-    timeline->append_observed(tokens, wanted, [&](std::size_t, std::span<const float> row) {
+    timeline->append(tokens, wanted, [&](std::size_t, std::span<const float> row) {
       seen.rows.emplace_back(row.begin(), row.end());
     });
     GenerateOptions options;
@@ -95,13 +96,7 @@ Seen run(TimelineModel& model, const Ladder& ladder) {
 
 // Both compute on the same kind of processor; what may differ is the order of sums over threads.
 void expect_same(const Seen& here, const Seen& there) {
-  ASSERT_EQ(here.rows.size(), there.rows.size());
-  double most = 0;
-  for (std::size_t r = 0; r < here.rows.size(); ++r) {
-    for (std::size_t i = 0; i < here.rows[r].size(); ++i) {
-      most = std::max(most, std::abs(double(here.rows[r][i]) - double(there.rows[r][i])));
-    }
-  }
+  const double most = largest_difference(here.rows, there.rows);
   std::printf("largest difference of logits: %g\n", most);
   EXPECT_LT(most, 1e-3);
   for (std::size_t i = 1; i < here.scores.size(); ++i) {
@@ -161,19 +156,13 @@ TEST(Rpc, RefusesAddressesThatAreNotServersByName) {
   for (const char* bad : {"host", ":50052", "host:", "host:0", "host:70000", "a:1x", ","}) {
     refused(bad, ErrorKind::usage, "is not host:port");
   }
-  refused("127.0.0.1:" + std::to_string(free_port()), ErrorKind::failed, "cannot connect");
+  refused(Bound().endpoint, ErrorKind::failed, "cannot connect");
   // A server that closes the connection.
-  const int s = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  ASSERT_EQ(::bind(s, reinterpret_cast<sockaddr*>(&address), size), 0);
-  ASSERT_EQ(::listen(s, 1), 0);
-  ::getsockname(s, reinterpret_cast<sockaddr*>(&address), &size);
+  const Bound server;
+  ASSERT_EQ(::listen(server.socket, 1), 0);
   for (const bool other_version : {false, true}) {
     std::thread peer([&] {
-      const int c = ::accept(s, nullptr, nullptr);
+      const int c = ::accept(server.socket, nullptr, nullptr);
       char hello[33];
       EXPECT_GT(::recv(c, hello, sizeof hello, MSG_WAITALL), 0);
       std::vector<char> reply(8 + 28);
@@ -184,12 +173,10 @@ TEST(Rpc, RefusesAddressesThatAreNotServersByName) {
       }
       ::close(c);
     });
-    refused("127.0.0.1:" + std::to_string(ntohs(address.sin_port)),
-            other_version ? ErrorKind::unsupported : ErrorKind::failed,
+    refused(server.endpoint, other_version ? ErrorKind::unsupported : ErrorKind::failed,
             other_version ? "has version 1.0" : "is not an RPC server");
     peer.join();
   }
-  ::close(s);
 }
 
 }  // namespace

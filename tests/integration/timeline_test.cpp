@@ -150,7 +150,7 @@ TEST_P(MemoryKinds, ScoresAndLogitsComeFromOnePass) {
   const Rows rows = observe(*model_->timeline(), tokens_);
   const std::vector<std::size_t> wanted{0, 63, 64, 200, 419};
   std::vector<std::size_t> seen;
-  std::vector<double> both = model_->timeline()->append_scored_observed(
+  std::vector<double> both = model_->timeline()->append_scored(
       tokens_, wanted, [&](std::size_t index, std::span<const float> row) {
         seen.push_back(index);
         for (std::size_t i = 0; i < row.size(); ++i) EXPECT_NEAR(row[i], rows[index][i], 1e-3);
@@ -204,9 +204,9 @@ TEST_P(MemoryKinds, ObserversMayOverwriteTheTokens) {
     };
     const auto timeline = model_->timeline();
     if (scored) {
-      timeline->append_scored_observed(mine, last, overwrite);
+      timeline->append_scored(mine, last, overwrite);
     } else {
-      timeline->append_observed(mine, last, overwrite);
+      timeline->append(mine, last, overwrite);
     }
     EXPECT_EQ(timeline->tokens(), std::vector<Token>(tokens_.begin(), tokens_.begin() + 100));
     expect_close(timeline->append_scored(tokens(100, 20)), fresh(tokens(0, 100), tokens(100, 20)));
@@ -235,9 +235,9 @@ TEST_P(MemoryKinds, GoesOnAfterAnObserverThrew) {
   const auto timeline = model_->timeline();
   timeline->append(tokens(0, 120));
   const std::size_t third[] = {3};
-  EXPECT_THROW(timeline->append_observed(tokens(300, 10), third,
-                                         [](auto...) { throw std::runtime_error("enough"); }),
-               std::runtime_error);
+  EXPECT_THROW(
+      timeline->append(tokens(300, 10), third, [](auto...) { throw std::runtime_error("enough"); }),
+      std::runtime_error);
   EXPECT_EQ(timeline->length(), 120);
   const auto fork = timeline->fork();
   expect_close(timeline->append_scored(tokens(120, 50)), fresh(tokens(0, 120), tokens(120, 50)));
@@ -561,7 +561,7 @@ TEST(LocalModel, RefusesWhatItCannotDo) {
   EXPECT_EQ(kind_of([&] { timeline->generate({}); }), ErrorKind::usage);
   EXPECT_EQ(kind_of([&] {
               const std::vector<std::size_t> wanted{3};
-              timeline->append_observed(std::vector<Token>{1, 2}, wanted, {});
+              timeline->append(std::vector<Token>{1, 2}, wanted, {});
             }),
             ErrorKind::usage);
   const auto second = tiny().timeline();

@@ -211,4 +211,26 @@ std::vector<ArchitectureCase> architecture_cases() {
   return cases;
 }
 
+std::vector<ArchitectureCase> supported_cases() {
+  std::vector<ArchitectureCase> cases = architecture_cases();
+  std::erase_if(cases, [](const ArchitectureCase& c) {
+    return !c.variant.empty() || !find_architecture(c.architecture)->unsupported.empty();
+  });
+  return cases;
+}
+
+std::vector<ArchitectureCase> cases_with_plans() {
+  std::vector<ArchitectureCase> cases = supported_cases();
+  std::erase_if(cases, [](const ArchitectureCase& c) {
+    try {
+      return std::ranges::none_of(
+          layers_of(*find_architecture(c.architecture), c.keys),
+          [](const Layer& layer) { return layer.rotations > 0 && !layer.windowed_cache; });
+    } catch (const Error&) {
+      return true;
+    }
+  });
+  return cases;
+}
+
 }  // namespace mrrope

@@ -33,6 +33,12 @@ void PrintTo(const ArchitectureCase& sample, std::ostream* out);
 // Every row as its default, and again with each key that its rule reads.
 std::vector<ArchitectureCase> architecture_cases();
 
+// Of these, the default of every row that is supported.
+std::vector<ArchitectureCase> supported_cases();
+// Of those, the ones with a rotating layer that sees more than the last tokens: the others need no
+// plan, and get none.
+std::vector<ArchitectureCase> cases_with_plans();
+
 // A part of tests/support/small_models.json, and keys of it, by the types of their values.
 const nlohmann::json& small_models(const char* part);
 void set_keys(Metadata& model, const nlohmann::json& keys);

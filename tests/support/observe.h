@@ -28,7 +28,7 @@ inline Rows observe(Timeline& timeline, std::span<const Token> tokens) {
   std::vector<std::size_t> wanted(tokens.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = i;
   Rows rows;
-  timeline.append_observed(tokens, wanted, [&](std::size_t index, std::span<const float> row) {
+  timeline.append(tokens, wanted, [&](std::size_t index, std::span<const float> row) {
     EXPECT_EQ(index, rows.size());
     rows.emplace_back(row.begin(), row.end());
   });
@@ -55,6 +55,24 @@ double largest_difference(const std::vector<std::vector<A>>& rows,
     most = std::max(most, largest_difference(rows[i], whole[first + i]));
   }
   return most;
+}
+
+// The largest difference of any two numbers, in standard deviations of all of `reference`.
+inline double deviations_apart(const Rows& rows, const Rows& reference) {
+  EXPECT_EQ(rows.size(), reference.size());
+  double count = 0;
+  double sum = 0;
+  double squares = 0;
+  double largest = 0;
+  for (std::size_t r = 0; r < std::min(rows.size(), reference.size()); ++r) {
+    for (std::size_t i = 0; i < reference[r].size(); ++i) {
+      const double x = reference[r][i];
+      ++count, sum += x, squares += x * x;
+      const double difference = std::abs(rows[r].at(i) - x);
+      if (!(difference <= largest)) largest = difference;  // NaN stays
+    }
+  }
+  return largest / std::sqrt(squares / count - sum * sum / count / count);
 }
 
 }  // namespace mrrope::test

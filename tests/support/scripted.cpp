@@ -53,28 +53,13 @@ class ScriptedTimeline : public Timeline {
     for (const Token token : tokens_) out << token << "\n";
   }
 
-  void append(std::span<const Token> tokens) override { append_observed(tokens, {}, {}); }
-
-  std::vector<double> append_scored(std::span<const Token> tokens) override {
+  std::vector<double> read(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                           const LogitObserver& observer, bool scored) override {
     std::vector<double> scores;
-    const Unfinished guard(*this);
-    for (const Token token : tokens) {
-      scores.push_back(std::numeric_limits<double>::quiet_NaN());
-      if (!tokens_.empty()) {
-        const std::vector<float> now = logits();
-        scores.back() = double(now[std::size_t(token)]) - log_sum(now);
-      }
-      push(token);
-    }
-    guard.keep(tokens);
-    return scores;
-  }
-
-  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
-                       const LogitObserver& observer) override {
     std::size_t next = 0;
     const Unfinished guard(*this);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (scored) scores.push_back(score(tokens[i]));
       push(tokens[i]);
       if (next < wanted.size() && wanted[next] == i) {
         observer(i, logits());
@@ -82,6 +67,7 @@ class ScriptedTimeline : public Timeline {
       }
     }
     guard.keep(tokens);
+    return scores;
   }
 
   std::unique_ptr<Timeline> fork() override { return std::make_unique<ScriptedTimeline>(*this); }
@@ -95,6 +81,7 @@ class ScriptedTimeline : public Timeline {
   }
 
   Generation generate(const GenerateOptions& options) override {
+    if (options_.reader) return answer_to_prompt(options);
     if (options.sampling.temperature > 0) {
       throw Error(ErrorKind::unsupported, "the scripted engine only decodes greedily",
                   "set the temperature to 0");
@@ -201,6 +188,20 @@ class ScriptedTimeline : public Timeline {
     return result;
   }
 
+  double score(Token token) const {
+    if (tokens_.empty()) return std::numeric_limits<double>::quiet_NaN();
+    const std::vector<float> now = logits();
+    return double(now[std::size_t(token)]) - log_sum(now);
+  }
+
+  Generation answer_to_prompt(const GenerateOptions& options) const {
+    std::string prompt;
+    for (const Token t : tokens_) prompt.push_back(t == ScriptedModel::kBos ? '^' : char(t));
+    Generation said{options_.reader(prompt), {}, "stop", 1};
+    if (options.on_text && !options.on_text(said.text)) said.finish = "cancelled";
+    return said;
+  }
+
   std::string answer_to_question() const {
     const std::string& q = options_.question;
     if (q.empty() || tokens_.size() < q.size()) return {};
@@ -262,11 +263,6 @@ std::string ScriptedModel::apply_chat_template(std::span<const ChatMessage> mess
   std::string text;
   for (const ChatMessage& message : messages) text += message.role + ": " + message.content + "\n";
   return text + "assistant: ";
-}
-
-void ScriptedModel::read_together(std::span<const Reading> readings,
-                                  const LogitObserver& observer) {
-  read_one_by_one(readings, observer);
 }
 
 std::unique_ptr<Timeline> ScriptedModel::restore(const std::filesystem::path& path,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,6 +35,9 @@ struct ScriptedOptions {
   // A text that ends in `question` is continued with `answer` and the end of text.
   std::string question{};
   std::string answer{};
+  // Answers every prompt, given as text with ^ for BOS; what is said does not become part of the
+  // timeline.
+  std::function<std::string(const std::string& prompt)> reader{};
 };
 
 class ScriptedModel : public TimelineModel {
@@ -61,7 +65,6 @@ class ScriptedModel : public TimelineModel {
   std::int64_t context_length() const override { return options_.context; }
   std::unique_ptr<Timeline> timeline() override;
   std::size_t batch() const override { return 512; }
-  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override;
   std::unique_ptr<Timeline> restore(const std::filesystem::path& path, std::size_t rung) override;
 
  private:

@@ -164,6 +164,16 @@ int retry_open(const fs::path& path, int flags) {
   return file;
 }
 
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    bytes.remove_prefix(std::size_t(written));
+  }
+  return 0;
+}
+
 fs::path cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && *cache != '\0') return fs::path(cache) / "mrrope";
@@ -318,12 +328,9 @@ Staging::Staging(const fs::path& out, std::uint64_t size) : parent_(folder_of(ou
   marker_ = ::open((folder_ / kMarker).c_str(),
                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (marker_ >= 0) ::flock(marker_, LOCK_EX | LOCK_NB);  // some file systems have no locks
-  const bool good =
-      marker_ >= 0 &&
-      ::write(marker_, kMarkerText.data(), kMarkerText.size()) == ssize_t(kMarkerText.size()) &&
-      ::mkdir((folder_ / "new").c_str(), 0755) == 0;
-  if (good) return;
-  const int code = errno;
+  int code = marker_ >= 0 ? write_all(marker_, kMarkerText) : errno;
+  if (code == 0 && ::mkdir((folder_ / "new").c_str(), 0755) != 0) code = errno;
+  if (code == 0) return;
   remove();
   cannot("create", out, code);
 }

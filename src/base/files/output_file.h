@@ -35,6 +35,9 @@ void write_atomically(const std::filesystem::path& path, std::string_view conten
 // open(), again after a signal; new files are readable for all. -1: errno says why.
 int retry_open(const std::filesystem::path& path, int flags);
 
+// write(), again until all is written. 0, or the error code.
+int write_all(int file, std::string_view bytes);
+
 // Flushes a folder so that a rename in it survives a power cut. Some file systems cannot: ignored.
 void flush_folder(const std::filesystem::path& folder);
 

@@ -101,10 +101,7 @@ LocalModel::LocalModel(LlamaPtr<llama_model> model, Model facts, const LocalOpti
   context_ = make_context(model_.get(), params);
   ubatch_ = int(llama_n_ubatch(context_.get()));
   for (int i = options.timelines; i-- > 0;) free_sequences_.push_back(i);
-
-  Extension untouched;
-  injector_->add(make_setting(injector_->rotations(), make_plan(facts_.geometry, untouched),
-                              !facts_.scaling.short_factor.empty()));
+  use(make_ladder(make_plan(facts_.geometry, {}), context_length()));
 }
 
 LocalModel::~LocalModel() {
@@ -182,11 +179,11 @@ KeyState LocalModel::key_state(std::size_t rung) const {
   KeyState state;
   state.near = &injector_->setting(rung);
   if (far_.empty()) return state;
-  const Rung& r = ladder_->rungs().at(rung);
+  const Rung& r = ladder_.rungs().at(rung);
   state.shift = r.shift;
   state.border = r.border;
   state.far = &far_.at(rung);
-  state.anchored = !ladder_->has_single_factor();
+  state.anchored = !ladder_.has_single_factor();
   return state;
 }
 
@@ -266,13 +263,11 @@ std::string LocalModel::piece(Token token) const {
 const TokenTexts* LocalModel::token_texts() const {
   if (llama_vocab_type(vocab_) == LLAMA_VOCAB_TYPE_NONE) return nullptr;
   std::call_once(texts_made_, [&] {
+    std::vector<std::string> texts;
     for (Token token = 0; token < vocabulary_; ++token) {
-      texts_.text.push_back(ends_text(token) ? std::string() : piece_of(vocab_, token, true));
-      if (!texts_.text.back().empty()) texts_.sorted.push_back(token);
+      texts.push_back(ends_text(token) ? std::string() : piece_of(vocab_, token, true));
     }
-    std::ranges::sort(texts_.sorted, [&](Token a, Token b) {
-      return texts_.text[std::size_t(a)] < texts_.text[std::size_t(b)];
-    });
+    texts_ = TokenTexts(std::move(texts));
   });
   return &texts_;
 }
@@ -281,7 +276,7 @@ void LocalModel::check_length(std::int64_t length) const {
   const std::int64_t own = llama_n_ctx_seq(context_.get());
   refuse_if(length > own, cat(length, " tokens do not fit in a context of ", own),
             cat("open the model with -c ", unified() ? length : length * timelines()));
-  if (ladder_) ladder_->rung_at(length);
+  ladder_.rung_at(length);
 }
 
 void LocalModel::check_token(Token token) const {
@@ -290,8 +285,7 @@ void LocalModel::check_token(Token token) const {
 }
 
 std::int64_t LocalModel::longest() const {
-  const std::int64_t own = llama_n_ctx_seq(context_.get());
-  return ladder_ ? std::min(own, ladder_->longest()) : own;
+  return std::min<std::int64_t>(llama_n_ctx_seq(context_.get()), ladder_.longest());
 }
 
 std::unique_ptr<Timeline> LocalModel::timeline() { return std::make_unique<LocalTimeline>(*this); }
@@ -302,10 +296,8 @@ std::unique_ptr<Timeline> LocalModel::restore(const std::filesystem::path& path,
             "in a cache that timelines share, one whose keys are turned can only be restored "
             "as the first of them",
             "give --no-kv-unified");
-  if (ladder_ && rung >= ladder_->rungs().size()) {
-    throw Error(ErrorKind::corrupt,
-                cat("rung ", rung + 1, " of a ladder with ", ladder_->rungs().size()));
-  }
+  throw_if(rung >= ladder_.rungs().size(), ErrorKind::corrupt,
+           cat("rung ", rung + 1, " of a ladder with ", ladder_.rungs().size()));
   auto timeline = std::make_unique<LocalTimeline>(*this);
   timeline->load(path, rung);
   return timeline;
@@ -326,7 +318,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
   std::vector<llama_seq_id> sequences;
   bool shifted = false;
   for (const Chunk& chunk : chunks) {
-    const std::int64_t shift = ladder_ ? ladder_->rungs().at(chunk.rung).shift : 0;
+    const std::int64_t shift = ladder_.rungs().at(chunk.rung).shift;
     shifted = shifted || shift != 0;
     for (std::size_t i = 0; i < chunk.tokens.size(); ++i) {
       check_token(chunk.tokens[i]);
@@ -352,7 +344,7 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
 
   take_llama_log();
   // The positions of the decode before must have been read.
-  if (ladder_ && ladder_->has_single_factor()) llama_synchronize(context_.get());
+  if (ladder_.has_single_factor()) llama_synchronize(context_.get());
   injector_->begin(chunks.front().rung, rotated_positions, shifted);
   const int result = llama_decode(context_.get(), batch);
   if (result == 1) {
@@ -369,15 +361,14 @@ void LocalModel::decode(std::span<const Chunk> chunks, std::span<const char> wan
 void LocalModel::read_together(std::span<const Reading> readings, const LogitObserver& observer) {
   // Memory with a state per sequence is computed sequence by sequence, which the injector would not
   // recognise as one decode.
-  if (recurrent() || readings.empty()) return read_one_by_one(readings, observer);
+  if (recurrent() || readings.empty()) return TimelineModel::read_together(readings, observer);
   std::vector<Chunk> chunks;
   std::size_t count = 0;
   for (const Reading& reading : readings) {
     auto& timeline = static_cast<LocalTimeline&>(*reading.timeline);
     chunks.push_back(timeline.begin_shared(reading.tokens));
     count += reading.tokens.size();
-    const bool together =
-        !ladder_ || ladder_->can_batch_together(chunks.front().rung, chunks.back().rung);
+    const bool together = ladder_.can_batch_together(chunks.front().rung, chunks.back().rung);
     refuse_if(!together || count > batch(),
               cat("timelines on rungs ", chunks.front().rung + 1, " and ", chunks.back().rung + 1,
                   ", ", count, " tokens: a batch takes one rung and ", batch(), " tokens"));

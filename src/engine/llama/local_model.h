@@ -84,10 +84,8 @@ class LocalModel final : public WithTokenizer<TimelineModel> {
   void check_token(Token token) const;
 
   // The ladder's. turn() turns the keys of a timeline; cells[p] is the cell of position p.
-  std::size_t rung_at(std::int64_t length) const { return ladder_ ? ladder_->rung_at(length) : 0; }
-  std::int64_t end_of_rung(std::size_t rung) const {
-    return ladder_ ? ladder_->rungs().at(rung).length : context_length();
-  }
+  std::size_t rung_at(std::int64_t length) const { return ladder_.rung_at(length); }
+  std::int64_t end_of_rung(std::size_t rung) const { return ladder_.rungs().at(rung).length; }
   void turn(std::span<const std::int32_t> cells, std::size_t from, std::size_t to);
   // Without a unified cache: copies a sequence to an empty one; the first of the cells of a
   // sequence, which lie in the order of its positions.
@@ -106,15 +104,13 @@ class LocalModel final : public WithTokenizer<TimelineModel> {
   bool recurrent() const {
     return llama_model_is_recurrent(model_.get()) || llama_model_is_hybrid(model_.get());
   }
-  bool grows() const noexcept { return ladder_ && ladder_->elastic(); }
-  bool has_near_part() const noexcept { return ladder_ && ladder_->near(); }
+  bool grows() const noexcept { return ladder_.elastic(); }
+  bool has_near_part() const noexcept { return ladder_.near().has_value(); }
 
-  int ubatch() const noexcept { return ubatch_; }
   SpeedMeter& meter() noexcept { return meter_; }
   llama_context* context() const noexcept { return context_.get(); }
   llama_memory_t memory() const noexcept { return llama_get_memory(context_.get()); }
   const llama_model* llama() const noexcept { return model_.get(); }
-  const llama_vocab* vocab() const noexcept { return vocab_; }
   const Injector& injector() const noexcept { return *injector_; }
 
  private:
@@ -146,7 +142,7 @@ class LocalModel final : public WithTokenizer<TimelineModel> {
   std::unique_ptr<DeviceScorer> device_scorer_;
   std::vector<float> probabilities_;
   std::size_t calls_in_place_ = 0;
-  std::optional<Ladder> ladder_;  // empty: the unmodified model
+  Ladder ladder_;
   // With a near part, per rung: the rotation of far keys.
   std::vector<RotarySetting> far_;
   std::vector<llama_seq_id> free_sequences_;
@@ -169,13 +165,6 @@ class LocalTimeline final : public Timeline {
   std::int64_t length() const override { return std::int64_t(tokens_.size()); }
   std::size_t rung() const override { return past_->rung; }
   llama_seq_id sequence() const noexcept { return sequence_; }
-  void append(std::span<const Token> tokens) override;
-  std::vector<double> append_scored(std::span<const Token> tokens) override;
-  void append_observed(std::span<const Token> tokens, std::span<const std::size_t> wanted,
-                       const LogitObserver& observer) override;
-  std::vector<double> append_scored_observed(std::span<const Token> tokens,
-                                             std::span<const std::size_t> wanted,
-                                             const LogitObserver& observer) override;
   std::unique_ptr<Timeline> fork() override;
   void truncate(std::int64_t length) override;
   Generation generate(const GenerateOptions& options) override;
@@ -191,6 +180,10 @@ class LocalTimeline final : public Timeline {
   // Into an empty timeline; in a unified cache under a ladder that grows, of a model that has no
   // other.
   void load(const std::filesystem::path& path, std::size_t rung);
+
+ protected:
+  std::vector<double> read(std::span<const Token> tokens, std::span<const std::size_t> wanted,
+                           const LogitObserver& observer, bool scored) override;
 
  private:
   // The cached keys that a timeline may share with its forks: they are on one rung.

@@ -164,13 +164,12 @@ void LocalTimeline::forget() {
 
 void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& compute) {
   model_.check_length(length() + std::int64_t(tokens.size()));
-  const auto ubatch = std::size_t(model_.ubatch());
   const std::int64_t begin = length();
   const auto start = std::chrono::steady_clock::now();
   for (std::size_t first = 0; first < tokens.size();) {
     climb(length() + 1);
     const std::int64_t room = model_.end_of_rung(past_->rung) - length();
-    const std::size_t count = std::min({ubatch, tokens.size() - first, std::size_t(room)});
+    const std::size_t count = std::min({model_.batch(), tokens.size() - first, std::size_t(room)});
     last_logits_.clear();
     const std::span<const Token> part = std::span(tokens).subspan(first, count);
     try {
@@ -190,57 +189,42 @@ void LocalTimeline::extend(const std::vector<Token>& tokens, const Compute& comp
   model_.meter().add(begin, length() - begin, took.count());
 }
 
-void LocalTimeline::append(std::span<const Token> tokens) {
-  append_observed(tokens, {}, {});
-  if (!tokens.empty() && !top_two(last_logits_).valid) refuse_nan(length() - 1);
-}
-
-std::vector<double> LocalTimeline::append_scored(std::span<const Token> tokens) {
-  return append_scored_observed(tokens, {}, {});
-}
-
-std::vector<double> LocalTimeline::append_scored_observed(std::span<const Token> given,
-                                                          std::span<const std::size_t> wanted,
-                                                          const LogitObserver& observer) {
+std::vector<double> LocalTimeline::read(std::span<const Token> given,
+                                        std::span<const std::size_t> wanted,
+                                        const LogitObserver& observer, bool scored) {
   const std::vector<Token> tokens(given.begin(), given.end());
   const std::vector<char> flags = flags_of(wanted, tokens.size());
-  std::vector<double> scores(tokens.size(), std::numeric_limits<double>::quiet_NaN());
+  std::vector<double> scores(scored ? tokens.size() : 0, std::numeric_limits<double>::quiet_NaN());
   if (tokens.empty()) return scores;
-  if (length() > 0) {
+  if (scored && length() > 0) {
     ensure_logits();
     model_.check_token(tokens[0]);
     scores[0] = log_probability(last_logits_, std::size_t(tokens[0]));
     if (std::isnan(scores[0])) refuse_nan(length() - 1);
   }
   extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
-    // What follows each token of the chunk, which ends in the next one; the very last is followed
-    // by nothing known.
-    const std::size_t rows = std::min(chunk.tokens.size(), tokens.size() - first - 1);
-    const std::span<const Token> targets = std::span(tokens).subspan(first + 1, rows);
-    for (const Token target : targets) model_.check_token(target);
-    const std::span<double> part = std::span(scores).subspan(first + 1, rows);
-    model_.decode_scored(chunk, targets, part);
-    for (std::size_t i = 0; i < rows; ++i) {
-      if (std::isnan(part[i])) refuse_nan(length() + std::int64_t(i));
+    if (scored) {
+      // What follows each token of the chunk, which ends in the next one; the very last is followed
+      // by nothing known.
+      const std::size_t rows = std::min(chunk.tokens.size(), tokens.size() - first - 1);
+      const std::span<const Token> targets = std::span(tokens).subspan(first + 1, rows);
+      for (const Token target : targets) model_.check_token(target);
+      const std::span<double> part = std::span(scores).subspan(first + 1, rows);
+      model_.decode_scored(chunk, targets, part);
+      for (std::size_t i = 0; i < rows; ++i) {
+        if (std::isnan(part[i])) refuse_nan(length() + std::int64_t(i));
+      }
+    } else {
+      const auto begin = flags.begin() + std::ptrdiff_t(first);
+      std::vector<char> own(begin, begin + std::ptrdiff_t(chunk.tokens.size()));
+      own.back() = 1;
+      model_.decode(chunk, own);
     }
     show(model_, chunk, first, flags, observer);
   });
-  if (!top_two(last_logits_).valid) refuse_nan(length() - 1);
+  // An observer has seen those that matter.
+  if ((scored || !observer) && !top_two(last_logits_).valid) refuse_nan(length() - 1);
   return scores;
-}
-
-void LocalTimeline::append_observed(std::span<const Token> given,
-                                    std::span<const std::size_t> wanted,
-                                    const LogitObserver& observer) {
-  const std::vector<Token> tokens(given.begin(), given.end());
-  const std::vector<char> flags = flags_of(wanted, tokens.size());
-  extend(tokens, [&](std::size_t first, const LocalModel::Chunk& chunk) {
-    const auto begin = flags.begin() + std::ptrdiff_t(first);
-    std::vector<char> own(begin, begin + std::ptrdiff_t(chunk.tokens.size()));
-    own.back() = 1;
-    model_.decode(chunk, own);
-    show(model_, chunk, first, flags, observer);
-  });
 }
 
 std::unique_ptr<Timeline> LocalTimeline::fork() {
@@ -299,7 +283,10 @@ Generation LocalTimeline::generate(const GenerateOptions& options) {
       break;
     }
     result.tokens.push_back(token);
-    append_observed({&token, 1}, {}, {});
+    extend({token}, [&](std::size_t, const LocalModel::Chunk& chunk) {
+      const char wanted = 1;
+      model_.decode(chunk, {&wanted, 1});
+    });
     const std::string fresh = stream.add(model_.piece(token));
     result.text += fresh;
     if (!fresh.empty() && options.on_text && !options.on_text(fresh)) {

@@ -47,12 +47,6 @@ std::optional<std::int64_t> count_in(const json& value, const char* key) {
   return std::max<std::int64_t>(-1, it->get<std::int64_t>());
 }
 
-// Empty if it is not a string.
-std::string text_in(const json& value, const char* key) {
-  const auto it = value.find(key);  // end() if the value is not an object
-  return it != value.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
 std::int64_t count_or_zero(const json& value, const char* key) {
   return std::max<std::int64_t>(0, count_in(value, key).value_or(0));
 }
@@ -65,11 +59,11 @@ std::vector<RemoteModelInfo> parse_models(const std::string& body) {
   for (const json& entry : list(reply, "data")) {
     if (models.size() == kMaxModels) break;
     RemoteModelInfo model;
-    model.name = text_in(entry, "id");
+    model.name = text_at(entry, "id");
     if (model.name.empty() || model.name.size() > kMaxNameBytes) {
       broken("lists a model without a usable name");
     }
-    model.owner = printable(text_in(entry, "owned_by").substr(0, 60));
+    model.owner = printable(text_at(entry, "owned_by").substr(0, 60));
     model.context = count_or_zero(entry, "max_model_len");
     if (entry.contains("meta") && entry["meta"].is_object()) {
       model.trained = count_or_zero(entry["meta"], "n_ctx_train");
@@ -99,7 +93,7 @@ RemoteAnswer parse_answer(const std::string& body, bool chat) {
     broken("has no text");
   }
   if (text->is_string()) answer.text = text->get<std::string>();
-  answer.finish = printable(text_in(choice, "finish_reason").substr(0, 40));
+  answer.finish = printable(text_at(choice, "finish_reason").substr(0, 40));
   if (answer.finish.empty()) broken("does not say why it ended");
   if (const auto usage = reply.find("usage"); usage != reply.end() && usage->is_object()) {
     answer.prompt_tokens = count_in(*usage, "prompt_tokens");
@@ -135,8 +129,8 @@ std::string parse_text(const std::string& body) {
 std::string error_text(const std::string& body) {
   const json reply = json::parse(body.substr(0, 1 << 16), nullptr, false);
   const json& at = reply.contains("error") ? reply["error"] : reply;
-  std::string text = at.is_string() ? at.get<std::string>() : text_in(at, "detail");
-  if (text.empty()) text = text_in(at, "message");
+  std::string text = at.is_string() ? at.get<std::string>() : text_at(at, "detail");
+  if (text.empty()) text = text_at(at, "message");
   return printable((text.empty() ? body : text).substr(0, 200));
 }
 

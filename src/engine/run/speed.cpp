@@ -85,12 +85,8 @@ std::optional<ReadingSpeed> SpeedMeter::speed(const Model& model) const {
 std::optional<ReadingSpeed> kept_speed(const Model& model, const LocalOptions& options) {
   const nlohmann::json kept = read_kept();
   const auto at = kept.find(key_of(model, options));
-  if (at == kept.end() || !at->is_object()) return std::nullopt;
-  const auto number = [&](const char* name) {
-    const auto value = at->find(name);
-    return value != at->end() && value->is_number() ? value->get<double>() : -1;
-  };
-  const ReadingSpeed speed{number("start"), number("slope")};
+  if (at == kept.end()) return std::nullopt;
+  const ReadingSpeed speed{value_at(*at, "start"), value_at(*at, "slope")};
   if (!(speed.start > 0) || !(speed.slope >= 0)) return std::nullopt;
   return speed;
 }

@@ -73,14 +73,9 @@ std::optional<Tail> tail_of(std::ifstream& file, std::uint64_t size) {
 
 // Adds bytes to a file that exists, and brings the whole file to the disk.
 void append_to(const fs::path& path, std::string_view bytes) {
-  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
+  const int file = retry_open(path, O_WRONLY | O_APPEND | O_NOFOLLOW);
   if (file < 0) fail("write", path, errno);
-  int error = 0;
-  while (!bytes.empty() && error == 0) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written > 0) bytes.remove_prefix(std::size_t(written));
-    if (written < 0 && errno != EINTR) error = errno;
-  }
+  int error = write_all(file, bytes);
   if (error == 0 && fsync(file) != 0) error = errno;
   close(file);
   if (error != 0) fail("write", path, error);

@@ -123,17 +123,6 @@ void make_folder(const fs::path& folder) {
                     : "give --out a folder that can be written to");
 }
 
-// 0, or the error code.
-int write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(file, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return errno;
-    bytes.remove_prefix(std::size_t(written));
-  }
-  return 0;
-}
-
 // A journal or a line longer than this is not one of ours.
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 constexpr JsonLimits kLineLimits{.bytes = std::uint64_t{64} << 20, .depth = 32};

@@ -226,12 +226,11 @@ class SampleUnits : public UnitWork {
     read(timeline, rest.first(rest.size() - 1), progress);
     std::vector<double> best(set.letters.size());
     const std::size_t wanted = 0;
-    timeline.append_observed(rest.last(1), {&wanted, 1},
-                             [&](std::size_t, std::span<const float> logits) {
-                               for (std::size_t i = 0; i < best.size(); ++i) {
-                                 best[i] = letter_logit(set.letters[i], logits);
-                               }
-                             });
+    timeline.append(rest.last(1), {&wanted, 1}, [&](std::size_t, std::span<const float> logits) {
+      for (std::size_t i = 0; i < best.size(); ++i) {
+        best[i] = letter_logit(set.letters[i], logits);
+      }
+    });
     progress.advance(1, 1);
     ++shown_;
     const auto top = std::max_element(best.begin(), best.end());

@@ -13,17 +13,6 @@
 namespace mrrope::engine {
 namespace {
 
-TokenTexts texts_of(std::vector<std::string> list) {
-  TokenTexts texts{std::move(list), {}};
-  for (std::size_t i = 0; i < texts.text.size(); ++i) {
-    if (!texts.text[i].empty()) texts.sorted.push_back(static_cast<Token>(i));
-  }
-  std::sort(texts.sorted.begin(), texts.sorted.end(), [&](Token a, Token b) {
-    return texts.text[std::size_t(a)] < texts.text[std::size_t(b)];
-  });
-  return texts;
-}
-
 // Every printable character, alone and 2 to 64 times; the last token ends the text.
 class LongTokens : public ScriptedModel {
  public:
@@ -33,7 +22,7 @@ class LongTokens : public ScriptedModel {
       for (char c = ' '; c <= '~'; ++c) list.emplace_back(std::size_t(length), c);
     }
     list.emplace_back();
-    texts_ = texts_of(std::move(list));
+    texts_ = TokenTexts(std::move(list));
   }
   int vocabulary() const override { return int(texts_.text.size()); }
   bool ends_text(Token token) const override { return token + 1 == vocabulary(); }
@@ -170,10 +159,6 @@ TEST(Grammar, TriggersAreFoundInLongAnswers) {
   EXPECT_EQ(say("~"), "");
 }
 
-struct FreeSampler {
-  void operator()(llama_sampler* s) const noexcept { llama_sampler_free(s); }
-};
-
 // Random walks: at each step the same tokens must be allowed.
 TEST(Grammar, AgreesWithLibllama) {
   const auto model = load_vocabulary(MRROPE_TINY_MODEL);
@@ -182,7 +167,7 @@ TEST(Grammar, AgreesWithLibllama) {
   for (Token t = 0; t < llama_vocab_n_tokens(vocab); ++t) {
     list.push_back(llama_vocab_is_eog(vocab, t) ? std::string() : piece_of(vocab, t, true));
   }
-  const TokenTexts texts = texts_of(std::move(list));
+  const TokenTexts texts(std::move(list));
   std::mt19937 random(7);
   int steps = 0;
   for (const std::string grammar :
@@ -197,7 +182,7 @@ TEST(Grammar, AgreesWithLibllama) {
         "root ::= (\"a\" | \"ab\" | \"abc\" | \"b\"* \"c\"? | [^\\n] \" the\")* \".\""}) {
     for (int walk = 0; walk < 6; ++walk) {
       GrammarReader reader(grammar);
-      const std::unique_ptr<llama_sampler, FreeSampler> other(
+      const LlamaPtr<llama_sampler> other(
           llama_sampler_init_grammar(vocab, grammar.c_str(), "root"));
       for (int i = 0; i < 12; ++i) {
         reader.grant_work();

@@ -57,10 +57,10 @@ TEST_F(SessionTest, KeepsTheOldFileWhenSavingFails) {
   struct Broken : Timeline {
     std::int64_t length() const override { return 0; }
     std::size_t rung() const override { return 0; }
-    void append(std::span<const Token>) override {}
-    std::vector<double> append_scored(std::span<const Token>) override { return {}; }
-    void append_observed(std::span<const Token>, std::span<const std::size_t>,
-                         const LogitObserver&) override {}
+    std::vector<double> read(std::span<const Token>, std::span<const std::size_t>,
+                             const LogitObserver&, bool) override {
+      return {};
+    }
     std::unique_ptr<Timeline> fork() override { return nullptr; }
     void truncate(std::int64_t) override {}
     Generation generate(const GenerateOptions&) override { return {}; }

@@ -164,15 +164,15 @@ TEST(Perplexity, DivergenceMatchesFullLogits) {
     std::vector<std::vector<double>> p;  // none, then pro
     for (const std::size_t m : {1u, 0u}) {
       model.use(*methods[m].ladder);
-      model.timeline()->append_observed(model.tokenize(documents[d].text, true, false), wanted,
-                                        [&](std::size_t, std::span<const float> logits) {
-                                          double total = 0;
-                                          for (const float x : logits) total += std::exp(x);
-                                          p.emplace_back();
-                                          for (const float x : logits) {
-                                            p.back().push_back(std::exp(x) / total);
-                                          }
-                                        });
+      model.timeline()->append(model.tokenize(documents[d].text, true, false), wanted,
+                               [&](std::size_t, std::span<const float> logits) {
+                                 double total = 0;
+                                 for (const float x : logits) total += std::exp(x);
+                                 p.emplace_back();
+                                 for (const float x : logits) {
+                                   p.back().push_back(std::exp(x) / total);
+                                 }
+                               });
     }
     for (std::size_t k = 0; k < 5; ++k) {
       for (std::size_t v = 0; v < p[k].size(); ++v) {

@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
-#include <iterator>
 #include <map>
-#include <set>
 
 #include "base/text.h"
 #include "engine/llama/devices.h"
@@ -17,6 +15,13 @@
 
 namespace mrrope::engine {
 
+// A layer with a query and a key that follow plans, by the numbers of their rotations.
+struct WatchedLayer {
+  int layer;
+  std::size_t query;
+  std::size_t key;
+};
+
 // A model whose queries and keys are read, and what it reads.
 struct OpenedModel {
   const Model facts;
@@ -24,47 +29,51 @@ struct OpenedModel {
   llama_context_params params;  // one sequence of as many tokens
   std::vector<Token> text;      // with BOS
   std::vector<Rotation> rotations;
-  std::vector<int> layers;
+  std::vector<WatchedLayer> layers;
 };
 
 namespace {
 
-// Layers with a query and a key that follow plans, in ascending order.
-std::vector<int> rotating_layers(const std::vector<Rotation>& rotations) {
-  std::set<int> layers[2];  // of keys, of queries
-  for (const Rotation& r : rotations) {
-    const Operand o = operand_of(r.name);
-    if (r.takes_plan && o.layer >= 0) layers[o.query].insert(o.layer);
+// In ascending order.
+std::vector<WatchedLayer> rotating_layers(const std::vector<Rotation>& rotations) {
+  std::map<int, std::size_t> first[2];  // of keys, of queries, by layer
+  for (std::size_t i = 0; i < rotations.size(); ++i) {
+    const Operand o = operand_of(rotations[i].name);
+    if (rotations[i].takes_plan && o.layer >= 0) first[o.query].emplace(o.layer, i);
   }
-  std::vector<int> both;
-  std::set_intersection(layers[0].begin(), layers[0].end(), layers[1].begin(), layers[1].end(),
-                        std::back_inserter(both));
+  std::vector<WatchedLayer> both;
+  for (const auto& [layer, query] : first[1]) {
+    const auto key = first[0].find(layer);
+    if (key != first[0].end()) both.push_back({layer, query, key->second});
+  }
   return both;
 }
 
 // The wanted ones; none wanted: four, evenly spread. Throws Error: unsupported (there are none),
 // usage (a layer that is not there).
-std::vector<int> chosen_layers(const std::vector<int>& there, std::vector<int> wanted) {
+std::vector<WatchedLayer> chosen_layers(const std::vector<WatchedLayer>& there,
+                                        const std::vector<int>& wanted) {
   unsupported_if(there.empty(),
                  "no layer of this model rotates a query and a key under a name that is known",
                  "the other figures need no captured queries: mrrope theory bound MODEL");
-  if (wanted.empty()) {
-    const std::size_t count = std::min<std::size_t>(4, there.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      wanted.push_back(there[count == 1 ? 0 : i * (there.size() - 1) / (count - 1)]);
-    }
+  std::vector<WatchedLayer> chosen;
+  const std::size_t count = wanted.empty() ? std::min<std::size_t>(4, there.size()) : 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    chosen.push_back(there[count == 1 ? 0 : i * (there.size() - 1) / (count - 1)]);
   }
   for (const int layer : wanted) {
-    if (has(there, layer)) continue;
-    refuse(cat("layer ", layer, " does not rotate queries and keys here"),
-           cat("give layers from ", there.front(), " to ", there.back()));
+    const WatchedLayer* const one = find_by(there, &WatchedLayer::layer, layer);
+    refuse_if(one == nullptr, cat("layer ", layer, " does not rotate queries and keys here"),
+              cat("give layers from ", there.front().layer, " to ", there.back().layer));
+    chosen.push_back(*one);
   }
-  return wanted;
+  return chosen;
 }
 
 // Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
 OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
-                         std::string_view text, std::int64_t tokens, std::vector<int> layers) {
+                         std::string_view text, std::int64_t tokens,
+                         const std::vector<int>& layers) {
   unsupported_if(model.format != "gguf", cat(model.path.string(), " is not a GGUF file"),
                  "give a GGUF file: the figure runs the model");
   OpenedModel out{model,
@@ -78,7 +87,15 @@ OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool w
   out.params.swa_full = whole_windows;
   out.rotations = probe_rotations(out.model.get(), out.params);
   check_rotations(out.rotations, model);
-  out.layers = chosen_layers(rotating_layers(out.rotations), std::move(layers));
+  out.layers = chosen_layers(rotating_layers(out.rotations), layers);
+  for (const WatchedLayer& l : out.layers) {
+    const Rotation& q = out.rotations[l.query];
+    const Rotation& k = out.rotations[l.key];
+    unsupported_if(q.row != k.row || k.heads < 1 || q.heads % k.heads != 0,
+                   cat("layer ", l.layer, " has ", q.heads, " queries of ", q.row, " numbers and ",
+                       k.heads, " keys of ", k.row, " in the graph: not what is expected"),
+                   "choose other --layers");
+  }
   return out;
 }
 
@@ -88,16 +105,6 @@ struct WantedRow {
   int head = 0;
   std::vector<float>* to = nullptr;
 };
-
-// The rotation of a layer's queries or keys, or the number of rotations.
-std::size_t rotation_of(const std::vector<Rotation>& rotations, int layer, bool query) {
-  std::size_t i = 0;
-  for (; i < rotations.size(); ++i) {
-    const Operand o = operand_of(rotations[i].name);
-    if (rotations[i].takes_plan && o.layer == layer && o.query == query) break;
-  }
-  return i;
-}
 
 // Sees rotations of a decode, by their numbers: what they turn or, under a plan, what becomes of
 // it.
@@ -144,11 +151,9 @@ void read_vector(const ggml_tensor* vectors, std::size_t token, std::size_t head
 
 std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
                                 std::string_view text, std::int64_t wanted) {
-  const llama_vocab* vocab = llama_model_get_vocab(model);
   // More bytes than the wanted tokens could have need no reading.
   text = text.substr(0, std::size_t(std::min<std::int64_t>(wanted * 64, std::int64_t(1) << 30)));
-  std::vector<Token> tokens = tokens_of(vocab, file, text, false);
-  if (const auto bos = bos_of(vocab)) tokens.insert(tokens.begin(), *bos);
+  std::vector<Token> tokens = *tokens_in_pieces(model, file, text, true, false, {});
   const auto count = std::int64_t(tokens.size());
   refuse_if(count < wanted, cat("the text has ", count, " tokens, and --length asks for ", wanted),
             "give a longer --text, or a smaller --length");
@@ -165,29 +170,30 @@ Operand operand_of(const std::string& name) {
 }
 
 Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
-                          std::int64_t tokens, std::vector<int> layers) {
+                          std::int64_t tokens, const std::vector<int>& layers) {
   refuse_if(tokens < 2 || tokens > 65536, cat(tokens, " tokens cannot be captured at once"),
             "give --length from 2 to 65536");
   options.ubatch = int(tokens);
-  OpenedModel opened = open_to_read(model, options, true, text, tokens, std::move(layers));
-  std::map<int, CapturedLayer> captured;
-  Watch watch;
-  for (const Rotation& r : opened.rotations) {
-    const auto& chosen = opened.layers;
-    watch.wanted.push_back(r.takes_plan && has(chosen, operand_of(r.name).layer));
+  OpenedModel opened = open_to_read(model, options, true, text, tokens, layers);
+  std::ranges::sort(opened.layers, {}, &WatchedLayer::layer);
+  Capture capture{tokens, {}};
+  for (const WatchedLayer& l : opened.layers) {
+    const Rotation& q = opened.rotations[l.query];
+    capture.layers.push_back({l.layer, q.heads, opened.rotations[l.key].heads, q.row, {}, {}});
   }
+  std::vector<std::vector<float>*> kept(opened.rotations.size());  // null: not wanted
+  for (std::size_t i = 0; i < opened.layers.size(); ++i) {
+    kept[opened.layers[i].query] = &capture.layers[i].queries;
+    kept[opened.layers[i].key] = &capture.layers[i].keys;
+  }
+  Watch watch;
+  watch.wanted = mapped(kept, [](const std::vector<float>* to) { return to != nullptr; });
   watch.see = [&](std::size_t rotation, const ggml_tensor* vectors) {
-    const Operand operand = operand_of(opened.rotations[rotation].name);
-    CapturedLayer& layer = captured[operand.layer];
-    layer.layer = operand.layer;
-    layer.row = int(vectors->ne[0]);
     const auto row = std::size_t(vectors->ne[0]);
     const auto heads = std::size_t(vectors->ne[1]);
-    const auto count = std::size_t(vectors->ne[2]);
-    (operand.query ? layer.heads : layer.kv_heads) = int(heads);
-    std::vector<float>& out = operand.query ? layer.queries : layer.keys;
-    out.resize(count * heads * row);
-    for (std::size_t i = 0; i < count * heads; ++i) {
+    std::vector<float>& out = *kept[rotation];
+    out.resize(std::size_t(ggml_nelements(vectors)));
+    for (std::size_t i = 0; i < out.size() / row; ++i) {
       read_vector(vectors, i / heads, i % heads, out.data() + i * row);
     }
   };
@@ -200,45 +206,26 @@ Capture capture_attention(const Model& model, LocalOptions options, std::string_
     fail(cat("reading ", tokens, " tokens failed: ", watch.failure, take_llama_log()),
          "give a smaller --length");
   }
-  Capture capture;
-  capture.tokens = tokens;
-  for (auto& [layer, content] : captured) {
-    const auto size = std::size_t(tokens) * std::size_t(content.row);
-    const bool whole = content.heads > 0 && content.kv_heads > 0 &&
-                       content.heads % content.kv_heads == 0 &&
-                       content.row >= model.geometry.rotary_dim &&
-                       content.queries.size() == size * std::size_t(content.heads) &&
-                       content.keys.size() == size * std::size_t(content.kv_heads);
-    unsupported_if(
-        !whole,
-        cat("layer ", layer, " has ", content.heads, " query and ", content.kv_heads,
-            " key heads of ", content.row, " numbers in the graph: not what is expected"),
-        "choose other --layers");
-    capture.layers.push_back(std::move(content));
+  for (const CapturedLayer& l : capture.layers) {
+    const auto size = std::size_t(tokens) * std::size_t(l.row);
+    unsupported_if(l.queries.size() != size * std::size_t(l.heads) ||
+                       l.keys.size() != size * std::size_t(l.kv_heads),
+                   cat("layer ", l.layer, " was not seen in the graph as expected"),
+                   "choose other --layers");
   }
-  fail_if(capture.layers.size() != opened.layers.size(),
-          cat("only ", capture.layers.size(), " of ", opened.layers.size(),
-              " layers were seen in the graph"));
   return capture;
 }
 
 PairReader::PairReader(const Model& model, const LocalOptions& given, std::string_view text,
-                       std::int64_t tokens, std::vector<int> layers) {
+                       std::int64_t tokens, const std::vector<int>& layers) {
   LocalOptions options = given;
   options.context = tokens;
   options.timelines = 1;
   prepare(model, options);
   opened_ = std::make_shared<OpenedModel>(
-      open_to_read(model, options, keeps_windows_whole(options), text, tokens, std::move(layers)));
-  const OpenedModel& loaded = *opened_;
-  for (const int layer : loaded.layers) {
-    const Rotation& q = loaded.rotations[rotation_of(loaded.rotations, layer, true)];
-    const Rotation& k = loaded.rotations[rotation_of(loaded.rotations, layer, false)];
-    unsupported_if(q.row != k.row || k.heads < 1 || q.heads % k.heads != 0,
-                   cat("layer ", layer, " has ", q.heads, " queries of ", q.row, " numbers and ",
-                       k.heads, " keys of ", k.row, " in the graph: not what is expected"),
-                   "choose other --layers");
-    layers_.push_back({layer, q.heads});
+      open_to_read(model, options, keeps_windows_whole(options), text, tokens, layers));
+  for (const WatchedLayer& l : opened_->layers) {
+    layers_.push_back({l.layer, opened_->rotations[l.query].heads});
   }
 }
 
@@ -252,11 +239,10 @@ std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const Pair
   std::vector<std::vector<WantedRow>> wanted(loaded.rotations.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const PairPlace& p = places[i];
-    const std::size_t q = rotation_of(loaded.rotations, p.layer, true);
-    const std::size_t k = rotation_of(loaded.rotations, p.layer, false);
-    const int shared = loaded.rotations.at(q).heads / loaded.rotations.at(k).heads;
-    wanted[q].push_back({p.query, p.head, &out[i].query});
-    wanted[k].push_back({p.key, p.head / shared, &out[i].key});
+    const WatchedLayer& l = *find_by(loaded.layers, &WatchedLayer::layer, p.layer);
+    const int shared = loaded.rotations[l.query].heads / loaded.rotations[l.key].heads;
+    wanted[l.query].push_back({p.query, p.head, &out[i].query});
+    wanted[l.key].push_back({p.key, p.head / shared, &out[i].key});
   }
   Watch watch;
   watch.plan = &injector;

@@ -36,7 +36,7 @@ std::vector<Token> first_tokens(const llama_model* model, const std::string& fil
 // spread. Throws Error: usage (a text too short, a layer that does not rotate), unsupported,
 // failed.
 Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
-                          std::int64_t tokens, std::vector<int> layers);
+                          std::int64_t tokens, const std::vector<int>& layers);
 
 struct OpenedModel;
 
@@ -47,7 +47,7 @@ class PairReader {
  public:
   // Loads the model; the rest as above, and out_of_memory.
   PairReader(const Model& model, const LocalOptions& options, std::string_view text,
-             std::int64_t tokens, std::vector<int> layers);
+             std::int64_t tokens, const std::vector<int>& layers);
 
   const std::vector<LayerHeads>& layers() const noexcept { return layers_; }
 

@@ -294,11 +294,6 @@ RotarySetting make_setting(const std::vector<Rotation>& rotations, const Plan& p
   return setting;
 }
 
-std::size_t Injector::add(RotarySetting setting) {
-  settings_.push_back(std::move(setting));
-  return settings_.size() - 1;
-}
-
 void Injector::begin(std::size_t setting, std::span<const std::int32_t> positions, bool shifted) {
   setting_ = setting;
   // Of M-RoPE's four positions the last one is 0 for text.

@@ -107,9 +107,8 @@ class Injector {
   const std::vector<Rotation>& rotations() const noexcept { return rotations_; }
   std::size_t decodes() const noexcept { return decodes_; }
 
-  // Settings are kept together, so that each decode may use another one. Returns the number to give
-  // to begin().
-  std::size_t add(RotarySetting setting);
+  // Settings are kept together, so that each decode may use another one, by its number.
+  void add(RotarySetting setting) { settings_.push_back(std::move(setting)); }
   void clear() { settings_.clear(); }
   const RotarySetting& setting(std::size_t number) const { return settings_.at(number); }
 

@@ -240,7 +240,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
             ggml_backend_dev_backend_reg(device), "ggml_backend_set_n_threads"));
     if (set_threads != nullptr) set_threads(site.backend.get(), threads);
     std::vector<Turn> both;  // steps
-    for (const std::size_t first : first_alike_) both.push_back({{1}, {1}, 1, first});
+    for (const std::size_t first : first_alike_) both.push_back({{{1}, {1}}, first});
     const Graph g = build(site, 2, both);
     for (int i = 0; i < ggml_graph_n_nodes(g.graph); ++i) {
       const ggml_tensor* node = ggml_graph_node(g.graph, i);
@@ -274,11 +274,11 @@ KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
     return tensor;
   };
   g.rows = input(GGML_TYPE_I32, n, 1);
-  const auto slopes = [](const Turn& turn) { return any(turn.slope); };
-  const auto constants = [](const Turn& turn) { return any(turn.constant); };
-  if (std::ranges::any_of(turns, slopes)) g.positions = input(GGML_TYPE_I32, n, 1);
+  const auto has_theta = [](const Turn& turn) { return any(turn.angles.theta); };
+  const auto has_phase = [](const Turn& turn) { return any(turn.angles.phase); };
+  if (std::ranges::any_of(turns, has_theta)) g.positions = input(GGML_TYPE_I32, n, 1);
   // Where only the length changes, this step does it.
-  if (g.positions == nullptr || std::ranges::any_of(turns, constants)) {
+  if (g.positions == nullptr || std::ranges::any_of(turns, has_phase)) {
     g.ones = input(GGML_TYPE_I32, n, 1);
   }
   std::map<std::size_t, GraphPart> shared;  // divisors, by what they are like
@@ -294,7 +294,7 @@ KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
     }
     ggml_tensor* rows = mixed(c, ggml_get_rows(c, part.keys, g.rows), part.mix);
     ggml_tensor* turned = ggml_reshape_3d(c, rows, r.row, cache.heads, n);
-    auto length = float(turns[i].length);
+    auto length = float(turns[i].angles.scale);
     // Returns the divisors if they are new.
     const auto turn = [&](ggml_tensor* positions, ggml_tensor*& divisors) -> ggml_tensor* {
       if (positions == nullptr) return nullptr;
@@ -305,8 +305,8 @@ KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
       return fresh ? divisors : nullptr;
     };
     GraphPart& divisors = shared[turns[i].like];
-    part.slope = turn(g.positions, divisors.slope);
-    part.constant = turn(g.ones, divisors.constant);
+    part.theta = turn(g.positions, divisors.theta);
+    part.phase = turn(g.ones, divisors.phase);
     turned = mixed(c, ggml_reshape_2d(c, turned, rows->ne[0], n), part.mix);
     ggml_build_forward_expand(g.graph, ggml_set_rows(c, part.keys, turned, g.rows));
     g.parts.push_back(part);
@@ -314,10 +314,8 @@ KeyTurner::Graph KeyTurner::build(const Site& site, std::size_t count,
   return g;
 }
 
-bool KeyTurner::Turn::moves() const { return length != 1 || any(slope) || any(constant); }
-
-RotaryAngles KeyTurner::angles_of(std::size_t cache, const Turn& turn) const {
-  return {turn.slope, turn.constant, turn.length, pairing_of(rotations_[caches_[cache].rotation])};
+bool KeyTurner::Turn::moves() const {
+  return angles.scale != 1 || any(angles.theta) || any(angles.phase);
 }
 
 void KeyTurner::turn(std::span<const std::int32_t> cells, const KeyState& from,
@@ -355,9 +353,8 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
       turn = turns[first_n];
       continue;
     }
-    turn.like = n;
-    turn.slope.assign(std::size_t(r.rotary_dim / 2), 0);
-    turn.constant = turn.slope;
+    const std::vector<double> none(std::size_t(r.rotary_dim / 2), 0);
+    turn = {{none, none, 1, pairing_of(r)}, n};
     const auto add = [&](const KeyState& state, double sign) -> double {
       const RotaryEdit& near = state.near->edits.at(state.near->edit_of.at(index));
       const std::vector<double> theta = theta_under(r, near);
@@ -368,15 +365,15 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
         const double constant = !far             ? -double(state.shift) * theta[i]
                                 : state.anchored ? double(state.border) * (theta[i] - own[i])
                                                  : 0;
-        turn.slope[i] += sign * own[i];
-        turn.constant[i] += sign * constant;
+        turn.angles.theta[i] += sign * own[i];
+        turn.angles.phase[i] += sign * constant;
       }
       return double(edit.attention);
     };
     const double length = add(from, -1);
-    turn.length = add(to, 1) / length;
+    turn.angles.scale = add(to, 1) / length;
     // Floats keep few digits of many turns.
-    for (double& angle : turn.constant) angle = std::remainder(angle, 2 * std::numbers::pi);
+    for (double& angle : turn.angles.phase) angle = std::remainder(angle, 2 * std::numbers::pi);
     moves = moves || turn.moves();
   }
   if (!moves) return;
@@ -408,8 +405,8 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
     std::map<std::size_t, RotaryTable> tables;  // by what they are like
     for (const std::size_t i : site.caches) {
       if (tables.contains(turns[i].like) || !turns[i].moves()) continue;
-      tables.emplace(turns[i].like, RotaryTable(angles_of(i, turns[i]), position,
-                                                position + std::int64_t(some.size())));
+      tables.emplace(turns[i].like,
+                     RotaryTable(turns[i].angles, position, position + std::int64_t(some.size())));
     }
     const std::size_t slices = (some.size() + kSliceRows - 1) / kSliceRows;
     workers_->run(int(site.caches.size() * slices), [&](int part) {
@@ -437,7 +434,7 @@ void KeyTurner::turn_on_gpu([[maybe_unused]] const Site& site,
                    [&](const Batch& batch) { batches[turns[i].like].push_back(batch); });
   }
   for (const auto& [like, some] : batches) {
-    rotate_and_wait(RotaryTable(angles_of(like, turns[like]), 0, 0), some, site.gpu);
+    rotate_and_wait(RotaryTable(turns[like].angles, 0, 0), some, site.gpu);
   }
 #endif
 }
@@ -473,8 +470,8 @@ void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, s
       ggml_backend_tensor_set(tensor, values.data(), 0, ggml_nbytes(tensor));
     };
     const GraphPart& part = g.parts[n];
-    set(part.slope, turns[index].slope);
-    set(part.constant, turns[index].constant);
+    set(part.theta, turns[index].angles.theta);
+    set(part.phase, turns[index].angles.phase);
     if (part.mix != nullptr) {
       ggml_backend_tensor_set(part.mix, caches_[index].mix.data(), 0, ggml_nbytes(part.mix));
     }

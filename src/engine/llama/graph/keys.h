@@ -82,19 +82,16 @@ class KeyTurner {
     std::vector<std::size_t> caches;
   };
 
-  // What happens to the keys of a range of positions in one cache, pair by pair: a further angle of
-  // slope * position + constant, and a factor of their length.
+  // What happens to the keys of a range of positions in one cache: further angles.
   struct Turn {
-    std::vector<double> slope;
-    std::vector<double> constant;
-    double length = 1;
+    RotaryAngles angles;   // phases of all pairs
     std::size_t like = 0;  // the first cache with the same turn
     bool moves() const;
   };
-  // A turn on a device: divisors of theta are null where there is no such step, or where those of
-  // an earlier part serve.
+  // A turn on a device, in a step by theta and one by phase: divisors of the node's own theta are
+  // null where there is no such step, or where those of an earlier part serve.
   struct GraphPart {
-    ggml_tensor *keys = nullptr, *slope = nullptr, *constant = nullptr, *mix = nullptr;
+    ggml_tensor *keys = nullptr, *theta = nullptr, *phase = nullptr, *mix = nullptr;
   };
   struct Graph {
     LlamaPtr<ggml_context> context;
@@ -105,7 +102,6 @@ class KeyTurner {
     std::vector<GraphPart> parts;      // per cache
   };
   Graph build(const Site& site, std::size_t count, const std::vector<Turn>& turns) const;
-  RotaryAngles angles_of(std::size_t cache, const Turn& turn) const;
   void turn_range(std::span<const std::int32_t> cells, std::int64_t first, std::int64_t end,
                   const KeyState& from, const KeyState& to);
   void turn_on_host(const Site& site, std::span<const std::int32_t> cells, std::int64_t first,

@@ -130,12 +130,9 @@ class PerplexityUnits : public UnitWork {
         wanted.push_back(kl_positions_[next++] - begin);
       }
       std::size_t seen = first;
-      const std::vector<double> part =
-          wanted.empty() ? timeline->append_scored(batch)
-                         : timeline->append_scored_observed(
-                               batch, wanted, [&](std::size_t, std::span<const float> logits) {
-                                 observer(seen++, logits);
-                               });
+      const std::vector<double> part = timeline->append_scored(
+          batch, wanted,
+          [&](std::size_t, std::span<const float> logits) { observer(seen++, logits); });
       extend(scores, part);
       if (count) progress.advance(std::int64_t(batch.size()), std::int64_t(batch.size()));
       const auto scored = part.begin() + (begin == 0 ? 1 : 0);

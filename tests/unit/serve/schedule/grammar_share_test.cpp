@@ -15,10 +15,11 @@ constexpr std::int64_t kContext = 600;
 class WatchedModel : public ScriptedModel {
  public:
   WatchedModel() : ScriptedModel({}) {
+    std::vector<std::string> characters;
     for (Token token = 0; token < vocabulary(); ++token) {
-      texts.text.push_back(token > 0 && token < 128 ? std::string(1, char(token)) : "");
-      if (!texts.text.back().empty()) texts.sorted.push_back(token);
+      characters.push_back(token > 0 && token < 128 ? std::string(1, char(token)) : "");
     }
+    texts = TokenTexts(characters);
   }
   void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
     reading = true;
