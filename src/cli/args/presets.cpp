@@ -100,7 +100,9 @@ void refuse_known(const std::string& verb, const std::string& typed, const std::
   for (const nlohmann::json& row : spellings_file().at("refused")) {
     const bool whole = row[0] == meant && (first || meant.starts_with('-'));
     if (!whole && row[0] != cat(meant, " ", value) && row[0] != cat(verb, " ", meant)) continue;
-    refuse(replaced(row[1], meant, typed), row[2].get<std::string>());
+    const bool usage = row.size() == 3;
+    throw Error(usage ? ErrorKind::usage : ErrorKind::unsupported, replaced(row[1], meant, typed),
+                row[2].get<std::string>());
   }
 }
 
