@@ -125,9 +125,7 @@ std::string answer(const std::string& input) {
 
 TEST(HfExport, WritesTheKeysOfEveryReader) {
   test::expect_transcript("hf_export", [](const std::string& input) {
-    const std::string said = test::or_error([&] { return answer(input); });
-    return std::regex_replace(said, std::regex("/[^ \"]*mrrope-test-\\w+/"),
-                              "");  // where the folder is
+    return test::or_error([&] { return answer(input); });
   });
 }
 
