@@ -110,7 +110,7 @@ std::string answer(const std::string& input) {
   for (const std::string& name : names_in(options.out)) {
     out += " " + name + (fs::is_symlink(options.out / name) ? "@" : "");
   }
-  const std::string caveat = hf_caveat(given, f.model, options.dialect);
+  const std::string caveat = hf_caveat(f.model, options.dialect);
   if (!caveat.empty()) out += "\ncaveat: " + caveat;
   return out + "\nread back: " + test::or_error([&] {
            const Model back = read_model(options.out);
