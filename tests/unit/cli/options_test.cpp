@@ -26,7 +26,9 @@ std::string vendor(const Arguments& a) {
   m.scaling.trained = true;
   const auto row = vendor_plan(m, false, facts["ctx"]);
   if (!row) return "none";
-  return cat(row->name, ": ", json(row->plan().factor()).dump(), ", ", row->plan().theta().back());
+  const auto nine_digits = [](double value) { return significant(value, 9); };
+  return cat(row->name, ": ", joined(mapped(row->plan().factor(), nine_digits), " "), ", theta ",
+             nine_digits(row->plan().theta().back()));
 }
 
 Model small_model() {

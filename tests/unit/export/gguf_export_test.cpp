@@ -12,24 +12,33 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Input {
-  Input()
-      : path(folder.write("in.gguf",
-                          llama_gguf().tensor("a", {64}, 0, std::string(256, 'a')).bytes())),
+// A file with 4 heads and 2 KV heads of 16 rows, its plan, and its tensors under another
+// architecture.
+struct File {
+  explicit File(const GgufWriter& writer)
+      : path(folder.write("in.gguf", writer.bytes())),
         gguf(read_gguf(path)),
-        model(read_model(path)) {}
+        model(read_model(path)),
+        row(*find_architecture(model.architecture)) {}
   GgufExport to(const fs::path& out) const {
     return plan_gguf_export(gguf, model, make_plan(model.geometry, {.method = "pro", .scale = 4}),
                             {.out = out, .length = 16384});
+  }
+  GgufTensorOut as_llama(const std::string& name) const {
+    const auto [part, tensor] = gguf.find_tensor(name);
+    return relabelled(copied(*part, *tensor), model, row);
   }
   TempFolder folder;
   fs::path path;
   Gguf gguf;
   Model model;
+  const Architecture& row;
 };
 
+const GgufWriter kWriter = llama_gguf().tensor("a", {64}, 0, std::string(256, 'a'));
+
 TEST(WriteExport, PublishesOnlyWhatWasVerified) {
-  const Input in;
+  const File in(kWriter);
   const fs::path out = in.folder / "out.gguf";
   const GgufExport exported = in.to(out);
   const auto fails = [&](Staging&, const GgufExport& staged) {
@@ -51,33 +60,11 @@ TEST(WriteExport, PublishesOnlyWhatWasVerified) {
 }
 
 TEST(WriteExport, RefusesFoldersAndMissingNames) {
-  const Input in;
+  const File in(kWriter);
   fs::create_directory(in.folder / "d");
   EXPECT_ERROR(write_export(in.to(in.folder / "d"), true, {}), usage, "not a regular file");
   EXPECT_ERROR(write_export(in.to(in.folder / "d/"), true, {}), usage, "does not name a file");
 }
-
-// A file of this architecture: 4 heads and 2 KV heads of 16 rows.
-struct File {
-  explicit File(const GgufWriter& writer)
-      : path(folder.write("in.gguf", writer.bytes())),
-        gguf(read_gguf(path)),
-        model(read_model(path)),
-        row(*find_architecture(model.architecture)) {}
-  void check() const { check_relabel(gguf, model, row); }
-  GgufTensorOut out(const std::string& name) const {
-    const GgufPart& part = gguf.first();
-    for (const GgufTensor& tensor : part.tensors) {
-      if (tensor.name == name) return relabelled(copied(part, tensor), model, row);
-    }
-    throw std::runtime_error(name);
-  }
-  TempFolder folder;
-  std::filesystem::path path;
-  Gguf gguf;
-  Model model;
-  const Architecture& row;
-};
 
 // "ARCHITECTURE | TENSOR DIMS ... | KEY=VALUE ...": the name of each tensor, and how the rows of
 // its heads are ordered anew.
@@ -100,10 +87,10 @@ std::string relabel(const test::Arguments& a) {
     names.push_back(name);
   }
   const File file(writer);
-  file.check();
+  check_relabel(file.gguf, file.model, file.row);
   std::string out = "fine";
   for (const std::string& name : names) {
-    const GgufTensorOut made = file.out(name);
+    const GgufTensorOut made = file.as_llama(name);
     out += cat(", ", made.name, " ", made.rows.heads, " heads of ", made.rows.head);
   }
   return out;
