@@ -230,9 +230,10 @@ std::string cell(const std::string& text) {
 }
 
 // A heading per verb, deeper for those below another one.
-std::string markdown(const CLI::App& app, const std::string& path, const std::string& heading) {
+std::string markdown(const CLI::App& app, const char* heading = "##") {
   const std::string about = app.get_description();
-  std::string out = cat(heading, " ", path, "\n\n", about, about.ends_with('.') ? "" : ".", "\n\n");
+  std::string out =
+      cat(heading, " ", path_of(app), "\n\n", about, about.ends_with('.') ? "" : ".", "\n\n");
   const std::vector<const CLI::Option*> options = flags(app);
   if (!options.empty()) out += "| option | meaning |\n|---|---|\n";
   for (const CLI::Option* o : options) {
@@ -245,15 +246,17 @@ std::string markdown(const CLI::App& app, const std::string& path, const std::st
   if (!app.get_footer().empty()) out += cat("\n```text\n", app.get_footer(), "\n```\n");
   out += "\n";
   for (const CLI::App* verb : verbs(app)) {
-    out += markdown(*verb, cat(path, " ", verb->get_name()), path == "mrrope" ? "##" : "###");
+    out += markdown(*verb, app.get_parent() == nullptr ? "##" : "###");
   }
   return out;
 }
 
 // ---- bash -------------------------------------------------------------------------------------
 
-// One case per verb: which words may follow it, and what each of its flags takes.
-std::string bash_cases(const CLI::App& app, const std::string& path) {
+// One case per verb: which words may follow it, and what each of its flags takes. Adds the verbs.
+std::string bash_cases(const CLI::App& app, std::vector<std::string>& paths) {
+  const std::string path = cat("'", verb_words(app), "'");
+  if (app.get_parent() != nullptr) paths.push_back(path);
   std::vector<std::string> words = verb_names(app);
   const bool leaf = words.empty();
   std::string takes;
@@ -266,29 +269,19 @@ std::string bash_cases(const CLI::App& app, const std::string& path) {
     }
   }
   std::string out =
-      cat("    '", path, "') words='", joined(words, " "), "'", leaf ? " files=yes" : "", "\n");
+      cat("    ", path, ") words='", joined(words, " "), "'", leaf ? " files=yes" : "", "\n");
   if (!takes.empty()) out += cat("      case \"$flag\" in\n", takes, "      esac\n");
   out += "      ;;\n";
-  for (const CLI::App* verb : verbs(app)) {
-    out += bash_cases(*verb, cat(path, path.empty() ? "" : " ", verb->get_name()));
-  }
+  for (const CLI::App* verb : verbs(app)) out += bash_cases(*verb, paths);
   return out;
-}
-
-std::string bash_paths(const CLI::App& app, const std::string& path) {
-  std::vector<std::string> out;
-  for (const CLI::App* verb : verbs(app)) {
-    const std::string name = cat(path, path.empty() ? "" : " ", verb->get_name());
-    out.push_back(cat("'", name, "'"));
-    if (!verbs(*verb).empty()) out.push_back(bash_paths(*verb, name));
-  }
-  return joined(out, "|");
 }
 
 // The shell splits words at ':' and '=', so elastic:pro and --ctx=8k arrive in three parts.
 std::string bash(const CLI::App& app) {
-  return replaced(replaced(embedded::completion_bash, "PATHS", bash_paths(app, "")),
-                  "    # CASES\n", bash_cases(app, ""));
+  std::vector<std::string> paths;
+  const std::string cases = bash_cases(app, paths);
+  return replaced(replaced(embedded::completion_bash, "PATHS", joined(paths, "|")), "    # CASES\n",
+                  cases);
 }
 
 // ---- zsh --------------------------------------------------------------------------------------
@@ -491,7 +484,7 @@ std::string generate(const CLI::App& app, const std::string& what) {
   if (what == "bash") return bash(app);
   if (what == "zsh") return zsh(app);
   if (what == "fish") return "# fish completion for mrrope\n" + fish_verb(app, "");
-  if (what == "markdown") return markdown(app, "mrrope", "##");
+  if (what == "markdown") return markdown(app);
   return man(what == "man" ? app : verb_of(app, {what.substr(what.find('-') + 1)}));
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <optional>
 
+#include "base/files/split_name.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "core/methods.h"
@@ -25,8 +26,7 @@ std::string output_name(const EngineQuestion& q, const char* extension) {
   std::string stem =
       path.has_filename() ? path.stem().string() : path.parent_path().filename().string();
   if (path.filename() == "config.json") stem = path.parent_path().filename().string();
-  const std::size_t part = stem.find("-00001-of-");
-  if (part != std::string::npos) stem.resize(part);
+  stem = split_name(stem).stem;
   if (stem.empty() || stem == ".") stem = "model";
   return cat(stem, "-", length_text(q.length), extension);
 }

@@ -142,7 +142,7 @@ nlohmann::ordered_json extended_config(const nlohmann::ordered_json& config, con
                                        const Plan& plan, const HfOptions& options);
 
 // How readers of the folder will deviate from the plan, in words; empty if they will not.
-std::string hf_caveat(const nlohmann::ordered_json& config, const Model& model, Dialect dialect);
+std::string hf_caveat(const Model& model, Dialect dialect);
 
 // Whether checkpoints of this model interleave the elements of a pair.
 bool interleaves(const Model& model);

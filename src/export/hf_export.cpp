@@ -379,9 +379,9 @@ bool interleaves(const Model& model) {
   return row && row->huggingface_pairing == Pairing::interleaved;
 }
 
-std::string hf_caveat(const ordered_json& config, const Model& model, Dialect dialect) {
-  ordered_json copy = config;
-  const ordered_json& text = text_part(copy);
+std::string hf_caveat(const Model& model, Dialect dialect) {
+  ordered_json config = read_ordered(hf_folder(model) / "config.json");
+  const ordered_json& text = text_part(config);
   if (has_windows_apart(model) && !is_per_layer(rope_of(text)) &&
       !text.contains("rope_local_base_freq")) {
     return "its config has one rotation for all layers, so readers of this folder also change the "

@@ -14,6 +14,7 @@
 #include <set>
 
 #include "base/files/source.h"
+#include "base/files/split_name.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/text.h"
@@ -40,23 +41,8 @@ std::string from_environment(const char* name) {
 
 // ---- GGUF files of a repository or a folder
 
-// "STEM-00002-of-00005.gguf", of at most kLongestPath letters.
-struct Part {
-  std::string stem;
-  int number = 1;
-  int count = 1;
-};
-
-Part part_of(const std::string& path) {
-  static const std::regex split("(.*)-([0-9]{5})-of-([0-9]{5})");
-  Part part{path.substr(0, path.rfind('.'))};
-  std::smatch words;
-  const std::string stem = part.stem;
-  if (std::regex_match(stem, words, split)) {
-    part = {words[1], std::stoi(words[2]), std::stoi(words[3])};
-  }
-  return part;
-}
+// Of a path of at most kLongestPath letters.
+SplitName part_of(const std::string& path) { return split_name(path.substr(0, path.rfind('.'))); }
 
 // Whether a model starts in this file: not a later part, nor what llama.cpp keeps beside models.
 bool starts_model(const std::string& path) {
@@ -97,15 +83,15 @@ const hf_file* chosen(const hf_files& files, const std::string& quant) {
 
 // All parts of a model, in their order; a part that is not there is nullptr.
 std::vector<const hf_file*> parts_of(const hf_files& files, const hf_file& first) {
-  const Part part = part_of(first.path);
+  const SplitName part = part_of(first.path);
   if (part.count <= 1) return {&first};
-  std::vector<const hf_file*> parts(std::size_t(part.count), nullptr);
+  std::vector<const hf_file*> parts(part.count, nullptr);
   for (const hf_file& file : files) {
     if (file.path.size() > kLongestPath || !file.path.ends_with(".gguf")) continue;
-    const Part other = part_of(file.path);
+    const SplitName other = part_of(file.path);
     const bool same = other.stem == part.stem && other.count == part.count;
     if (same && other.number >= 1 && other.number <= part.count) {
-      parts[std::size_t(other.number) - 1] = &file;
+      parts[other.number - 1] = &file;
     }
   }
   return parts;
@@ -189,17 +175,14 @@ void list_files(const fs::path& folder, std::vector<LocalModel>& out) {
 
 // The blob with the weights, as a manifest of ollama's store names it.
 fs::path blob_of(const fs::path& store, const fs::path& manifest) {
-  const nlohmann::json json = read_json(manifest, {.bytes = 1 << 20, .depth = 16, .values = 10000});
-  const nlohmann::json* layers = nullptr;
-  if (json.is_object() && json.contains("layers")) layers = &json["layers"];
-  if (layers == nullptr || !layers->is_array()) corrupt(shown(manifest.string()), "no layers");
-  const auto text = [](const nlohmann::json& layer, const char* key) -> std::string {
-    if (!layer.is_object() || !layer.contains(key) || !layer[key].is_string()) return "";
-    return layer[key].get<std::string>();
-  };
-  for (const nlohmann::json& layer : *layers) {
-    if (!text(layer, "mediaType").ends_with("image.model")) continue;
-    const std::string digest = text(layer, "digest");
+  constexpr JsonLimits kLimits{.bytes = 1 << 20, .depth = 16, .values = 10000};
+  const auto json =
+      parse_ordered_json(read_text(Source::open(manifest), kLimits), manifest.string(), kLimits);
+  const auto layers = json.find("layers");
+  if (layers == json.end() || !layers->is_array()) corrupt(shown(manifest.string()), "no layers");
+  for (const auto& layer : *layers) {
+    if (!text_at(layer, "mediaType").ends_with("image.model")) continue;
+    const std::string digest = text_at(layer, "digest");
     constexpr std::string_view kKind = "sha256:";
     corrupt_if(!digest.starts_with(kKind) || !is_sha256(digest.substr(kKind.size())),
                shown(manifest.string()), cat("the digest ", shown(digest), " is not a SHA-256"));

@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
+#include <memory>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -192,28 +194,27 @@ struct Output {
   std::string err;
 };
 
-std::string drain(int file) {
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+File temporary_file() {
+  File file(std::tmpfile(), std::fclose);  // has no name
+  throw_if(!file, ErrorKind::failed, "cannot make a temporary file",
+           "free some space, or add --verify off");
+  return file;
+}
+
+std::string content_of(const File& file) {
   std::string text;
-  char buffer[4096];
-  for (;;) {
-    const ssize_t got = ::read(file, buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return text;
-    text.append(buffer, std::size_t(got));
-  }
+  std::rewind(file.get());
+  for (int c; (c = std::getc(file.get())) != EOF;) text.push_back(char(c));
+  return text;
 }
 
 // Without a shell: the folder's name is an argument and nothing else.
 Output run_python(const std::string& folder) {
   const char* chosen = std::getenv("MRROPE_PYTHON");
   const std::string program = chosen && *chosen ? chosen : "python3";
-  int pipe_ends[2];
-  std::FILE* const errors = std::tmpfile();  // has no name
-  if (errors == nullptr || ::pipe(pipe_ends) != 0) {
-    if (errors != nullptr) std::fclose(errors);
-    throw Error(ErrorKind::failed, "cannot make a temporary file or a pipe",
-                "free some space, or add --verify off");
-  }
+  const File out = temporary_file(), errors = temporary_file();
   ::setenv("HF_HUB_OFFLINE", "1", 1);
   ::setenv("TRANSFORMERS_VERBOSITY", "error", 1);
   const pid_t child = ::fork();
@@ -223,25 +224,17 @@ Output run_python(const std::string& folder) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
 #endif
     ::alarm(kSeconds);
-    const int nothing = ::open("/dev/null", O_RDONLY);
-    ::dup2(nothing, 0);
-    ::dup2(pipe_ends[1], 1);
-    ::dup2(::fileno(errors), 2);
-    ::close(pipe_ends[0]);
+    ::dup2(::open("/dev/null", O_RDONLY), 0);
+    ::dup2(::fileno(out.get()), 1);
+    ::dup2(::fileno(errors.get()), 2);
     ::execlp(program.c_str(), program.c_str(), "-c", kScript, folder.c_str(),
              static_cast<char*>(nullptr));
     ::_exit(127);
   }
-  ::close(pipe_ends[1]);
-  Output output;
-  output.out = drain(pipe_ends[0]);
-  ::close(pipe_ends[0]);
-  while (::waitpid(child, &output.status, 0) < 0 && errno == EINTR) {
+  int status = -1;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  ::lseek(::fileno(errors), 0, SEEK_SET);
-  output.err = drain(::fileno(errors));
-  std::fclose(errors);
-  return output;
+  return {status, content_of(out), content_of(errors)};
 }
 
 std::string last_line(std::string text) {

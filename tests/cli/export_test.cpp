@@ -83,23 +83,5 @@ TEST(Export, CtrlCAndSigtermEndTheProofOfAFolder) {
   }
 }
 
-// A proof that fails: transformers is replaced by a program that computes something else.
-TEST(Export, FailedProofKeepsTheOldFolder) {
-  const TempFolder folder;
-  fs::create_directory(folder / "in");
-  fs::copy(MRROPE_GOLDEN_DIR "/tiny_config/config.json", folder / "in" / "config.json");
-  folder.write("in/pytorch_model.bin", "weights");
-  const std::string command =
-      "export " + folder.file("in") + " --ctx 4k --to hf -o " + folder.file("out") + " --method ";
-  expect_run(command + "pro --verify off");
-  const std::string before = read_file(folder / "out/config.json");
-  folder.write("python", "#!/bin/sh\necho '{\"version\": \"0\", \"theta\": [1], \"factor\": 1}'\n");
-  fs::permissions(folder / "python", fs::perms::owner_all);
-  expect_run(command + "uni --force", 6, {"was not written"},
-             "export MRROPE_PYTHON=" + folder.file("python") + ";");
-  EXPECT_EQ(read_file(folder / "out/config.json"), before);
-  EXPECT_EQ(names_in(folder.path()), (std::vector<std::string>{"in", "out", "python"}));
-}
-
 }  // namespace
 }  // namespace mrrope

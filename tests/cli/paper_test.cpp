@@ -2,17 +2,11 @@
 // docs/design/paper.md: every command in it works as printed, and its verdicts are those of the
 // claims.
 
+#include "base/words.h"
 #include "support/command.h"
 
 namespace mrrope {
 namespace {
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
 
 std::string document() {
   return read_file(std::string(MRROPE_GOLDEN_DIR) + "/../../docs/design/paper.md");

@@ -4,8 +4,8 @@
 // lengths and numbers of samples smaller, each from the preset's own; plans stay those of the
 // paper. results.json is compared with data/paper.json.
 
-#include "formats/gguf/gguf.h"
 #include "support/command.h"
+#include "support/gguf_edit.h"
 
 namespace mrrope {
 namespace {
@@ -59,24 +59,16 @@ void write_model(const std::string& path, const json& family) {
       integer("llama.attention.key_length", kHead),
       integer("llama.attention.value_length", kHead),
       integer("llama.rope.dimension_count", kHead)};
-  GgufFileOut out;
-  out.path = path;
-  out.keys = own;
-  for (const GgufKeyValue& record : tiny.first().key_values) {
-    if (std::none_of(own.begin(), own.end(),
-                     [&](const GgufKeyOut& key) { return key.key == record.key; })) {
-      out.keys.push_back(copied(tiny.first(), record, record.key));
-    }
-  }
+  std::vector<GgufTensorOut> tensors;
   const std::uint64_t vocabulary = tiny.find_tensor("token_embd.weight").second->dims[1];
   std::mt19937 random(1);
   const auto add = [&](const std::string& name, std::vector<std::uint64_t> dims) {
-    out.tensors.push_back(random_tensor(name, std::move(dims), random));
+    tensors.push_back(random_tensor(name, std::move(dims), random));
   };
   const auto eos = std::uint64_t(
       *tiny.first().integer("tokenizer.ggml.eos_token_id", 0, std::int64_t(vocabulary) - 1));
   const auto set = [&](std::uint64_t row, float value) {  // the first element of a row
-    std::memcpy(out.tensors.back().bytes.data() + row * kEmbedding * sizeof value, &value,
+    std::memcpy(tensors.back().bytes.data() + row * kEmbedding * sizeof value, &value,
                 sizeof value);
   };
   add("token_embd.weight", {kEmbedding, vocabulary});
@@ -93,7 +85,8 @@ void write_model(const std::string& path, const json& family) {
   for (const char* name : {"ffn_gate", "ffn_up", "ffn_down"}) {
     add(std::string("blk.0.") + name + ".weight", {kEmbedding, kEmbedding});
   }
-  write_gguf({out}, {});
+  edit_gguf(
+      MRROPE_TINY_MODEL, path, [](const std::string&) { return true; }, tensors, own);
 }
 
 // So many sentences, no two alike.

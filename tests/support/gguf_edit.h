@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A copy of a GGUF file without some tensors, and with others and more keys.
+// A copy of a GGUF file without some tensors, and with others and more or other keys.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/words.h"
 #include "formats/gguf/gguf.h"
 
 namespace mrrope::test {
@@ -20,10 +21,11 @@ inline void edit_gguf(const std::filesystem::path& from, const std::filesystem::
   GgufFileOut out;
   out.path = to.string() + ".edited";
   out.alignment = source.first().alignment;
+  out.keys = keys;
   for (const GgufKeyValue& record : source.first().key_values) {
+    if (find_by(keys, &GgufKeyOut::key, record.key)) continue;
     out.keys.push_back(copied(source.first(), record, record.key));
   }
-  out.keys.insert(out.keys.end(), keys.begin(), keys.end());
   for (const GgufTensor& tensor : source.first().tensors) {
     if (!without(tensor.name)) out.tensors.push_back(copied(source.first(), tensor));
   }

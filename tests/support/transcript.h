@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a function answers, as a transcript: tests/transcripts/unit/NAME.txt has inputs after "$ "
-// and below each exactly what `answer` returns. With MRROPE_UPDATE_TRANSCRIPTS in the environment
-// the file is written anew: read the difference.
+// and below each exactly what `answer` returns, without the paths of temporary folders. With
+// MRROPE_UPDATE_TRANSCRIPTS in the environment the file is written anew: read the difference.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -30,7 +31,8 @@ inline void expect_transcript(const std::string& name, const Answering& answer) 
   std::size_t inputs = 0;
   const auto end_of_input = [&] {
     if (input.empty()) return;
-    const std::string wanted = answer(input.substr(2)) + "\n";
+    static const std::regex folder("/[^ \"]*mrrope-test-\\w+/");
+    const std::string wanted = std::regex_replace(answer(input.substr(2)), folder, "") + "\n";
     EXPECT_TRUE(update || found == wanted) << input << "\nwas\n" << found << "is\n" << wanted;
     after += input + "\n" + wanted;
     input = found = "";

@@ -74,8 +74,8 @@ const Preset& find_preset(const std::string& name, const std::vector<Preset>& kn
          did_you_mean(name, mapped(known, &Preset::name)) + "mrrope --preset list shows them");
 }
 
-// Rows {verb, typed, current}: names that people know from other programs ("others"), and those
-// that flags had in the version before, which get a note ("former").
+// Rows {verb, typed, current}: names that people know from other programs, and those that flags had
+// in the version before, which get a note (a fourth cell).
 const nlohmann::json& spellings_file() {
   static const auto file = nlohmann::json::parse(embedded::spellings_json);
   return file;
@@ -100,7 +100,9 @@ void refuse_known(const std::string& verb, const std::string& typed, const std::
   for (const nlohmann::json& row : spellings_file().at("refused")) {
     const bool whole = row[0] == meant && (first || meant.starts_with('-'));
     if (!whole && row[0] != cat(meant, " ", value) && row[0] != cat(verb, " ", meant)) continue;
-    refuse(replaced(row[1], meant, typed), row[2].get<std::string>());
+    const bool usage = row.size() == 3;
+    throw Error(usage ? ErrorKind::usage : ErrorKind::unsupported, replaced(row[1], meant, typed),
+                row[2].get<std::string>());
   }
 }
 
@@ -123,21 +125,16 @@ std::vector<std::string> with_current_flags(const CLI::App& app,
                               : i + 1 < arguments.size() ? arguments[i + 1]
                                                          : "";
     const nlohmann::json* found = nullptr;
-    bool former = false;
     std::string meant = flag;  // what a spelling stands for, which this verb may not have
-    for (const char* kind : {"others", "former"}) {
-      for (const nlohmann::json& row : spellings_file().at(kind)) {
-        if (found != nullptr || !belongs(verb, row[0])) continue;
-        if (row[1] != flag && row[1] != cat(flag, " ", value)) continue;
-        const std::string current = row[2];
-        const std::string name = current.substr(0, current.find(' '));
-        if (!name.empty() && !verb.empty() && app.get_option_no_throw(name) == nullptr) {
-          meant = name;
-          continue;
-        }
+    for (const nlohmann::json& row : spellings_file().at("spellings")) {
+      if (!belongs(verb, row[0]) || (row[1] != flag && row[1] != cat(flag, " ", value))) continue;
+      const std::string current = row[2];
+      const std::string name = current.substr(0, current.find(' '));
+      if (name.empty() || verb.empty() || app.get_option_no_throw(name) != nullptr) {
         found = &row;
-        former = kind == std::string_view("former");
+        break;
       }
+      meant = name;
     }
     if (found != nullptr) meant = (*found)[2];
     refuse_known(verb, flag, meant, value, i == 0);
@@ -148,7 +145,7 @@ std::vector<std::string> with_current_flags(const CLI::App& app,
       continue;
     }
     const std::string typed = (*found)[1], current = (*found)[2];
-    if (former) note(cat(typed, " is now ", current.empty() ? "the default" : current));
+    if (found->size() > 3) note(cat(typed, " is now ", current.empty() ? "the default" : current));
     const std::size_t space = current.find(' ');
     if (!current.empty()) out.push_back(current.substr(0, space));
     if (space != std::string::npos) out.push_back(current.substr(space + 1));

@@ -157,9 +157,7 @@ Conversation::Conversation(TimelineModel& model, const Ladder& ladder,
       ladder_(ladder),
       timeline_(std::move(timeline)),
       on_rung_(std::move(on_rung)),
-      growth_(growth) {
-  if (timeline_->length() > 0) tokens_ = timeline_->tokens();
-}
+      growth_(growth) {}
 
 Generation Conversation::answer(const std::string& prompt, GenerateOptions options) {
   const std::int64_t longest = std::min(ladder_.longest(), model_.context_length());
@@ -167,9 +165,8 @@ Generation Conversation::answer(const std::string& prompt, GenerateOptions optio
   if (wanted.empty()) refuse("the prompt is empty", "give -p TEXT or -f FILE");
   check_room(std::int64_t(wanted.size()), options.max_tokens, longest, ErrorKind::usage);
   // At least one token must be read for its logits.
-  const std::size_t same = std::min(common_prefix(wanted, tokens_), wanted.size() - 1);
+  const std::size_t same = std::min(common_prefix(wanted, timeline_->tokens()), wanted.size() - 1);
   timeline_->truncate(std::int64_t(same));
-  tokens_.resize(same);
   read(std::span(wanted).subspan(same));
   prompt_ = std::int64_t(wanted.size());
   kept_ = std::int64_t(same);
@@ -179,16 +176,13 @@ Generation Conversation::answer(const std::string& prompt, GenerateOptions optio
     tell_rung();
     return go_on;
   };
-  Generation g = timeline_->generate(options);
-  extend(tokens_, g.tokens);
-  return g;
+  return timeline_->generate(options);
 }
 
 std::optional<std::size_t> Conversation::parts_at(const std::string& prompt) const {
-  if (tokens_.empty()) return std::nullopt;
-  const std::vector<Token> wanted = model_.tokenize(prompt, true, true);
-  const std::size_t same = common_prefix(wanted, tokens_);
-  if (same == std::min(wanted.size(), tokens_.size())) return std::nullopt;
+  const std::vector<Token> wanted = model_.tokenize(prompt, true, true), held = timeline_->tokens();
+  const std::size_t same = common_prefix(wanted, held);
+  if (same == std::min(wanted.size(), held.size())) return std::nullopt;
   return same;
 }
 
@@ -205,7 +199,6 @@ void Conversation::read(std::span<const Token> tokens) {
     if (interrupt_requested()) throw Error(ErrorKind::interrupted, "interrupted");
     const std::size_t count = std::min(tokens.size(), model_.batch());
     timeline_->append(tokens.first(count));
-    tokens_.insert(tokens_.end(), tokens.begin(), tokens.begin() + std::ptrdiff_t(count));
     tokens = tokens.subspan(count);
     progress.advance(std::int64_t(count));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sequence that knows its own tokens, so that a prompt which repeats them computes only what is
-// new; and the chat of a person with a model.
+// A sequence of which a prompt that repeats its tokens computes only what is new; and the chat of a
+// person with a model.
 #pragma once
 
 #include "cli/chat/line_reader.h"
@@ -40,7 +40,6 @@ class Conversation {
   std::function<void(std::size_t)> on_rung_;
   double growth_;
   std::optional<std::size_t> told_;
-  std::vector<Token> tokens_;
   std::int64_t prompt_ = 0;
   std::int64_t kept_ = 0;
 };

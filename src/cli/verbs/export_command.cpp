@@ -328,9 +328,7 @@ void export_folder(const ExportFlags& flags, const Job& job) {
   };
   export_huggingface(job.model, job.plan, options,
                      shown_by(writing, bytes_to_copy(job.model, options)), verify);
-  const std::string caveat = exporting::hf_caveat(
-      ordered_json::parse(read_json(exporting::hf_folder(job.model) / "config.json").dump()),
-      job.model, options.dialect);
+  const std::string caveat = exporting::hf_caveat(job.model, options.dialect);
   if (!caveat.empty()) note(caveat);
   if (!proof.ran && !no_verify) note(cat("not verified with transformers: ", proof.why));
   if (flags.json) {

@@ -23,8 +23,7 @@ struct InspectFlags {
 };
 
 struct Advice {
-  std::string method = std::string(kAuto);
-  std::string meaning;  // what it is for this model and length: "none", "far:pi"
+  std::string meaning;  // what auto is for this model and length: "none", "far:pi"
   std::string why;
   std::string fixed;  // for engines whose context cannot grow
   std::string flags;  // that commands need besides: " --train-ctx 512"
@@ -102,8 +101,7 @@ std::string scaling_text(const Model& model) {
 
 ordered_json to_json(const Model& model, std::int64_t ctx, double scale, const Advice& advice) {
   ordered_json out = model_json(model, ctx);
-  out["recommended"] = {
-      {"method", advice.method}, {"meaning", advice.meaning}, {"why", advice.why}};
+  out["recommended"] = {{"method", kAuto}, {"meaning", advice.meaning}, {"why", advice.why}};
   out["engines"] = to_json(engines_of(model, ctx, scale, advice));
   return out;
 }
@@ -143,7 +141,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
   row("KV cache", cat(bytes_text(double(kv_bytes(model, ctx, kBitsF16))), " in f16, ",
                       bytes_text(double(kv_bytes(model, ctx, kBitsQ8))), " in q8_0"));
   row("reading", cat(speed ? cat(ctx, " tokens takes ") : "", engine::time_text(speed, {ctx})));
-  row("recommended", cat(advice.method, " (", advice.meaning, "): ", advice.why));
+  row("recommended", cat(kAuto, " (", advice.meaning, "): ", advice.why));
   print_engines(model, ctx, scale, advice);
 
   const std::string path = shell_word(model.path.string()) + advice.flags;
@@ -154,8 +152,7 @@ void print(const Model& model, std::int64_t ctx, double scale, const Advice& adv
               << "\n";
     return;
   }
-  std::cout << "  mrrope plan " << path << " --method " << advice.method << " --ctx " << length
-            << "\n";
+  std::cout << "  mrrope plan " << path << " --method " << kAuto << " --ctx " << length << "\n";
   if (model.format == "gguf") {
     std::cout << "  mrrope eval ppl " << path << " --ctx " << length
               << " --text YOUR-TEXTS -o run1\n  mrrope chat " << path << " --ctx " << length

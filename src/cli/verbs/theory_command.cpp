@@ -23,7 +23,7 @@ struct TheoryFlags {
   std::string format = "text";
   // Of some figures alone.
   std::vector<std::string> positions, text;
-  std::string digits, length, reach, scales;
+  std::string digits, length, scales;
   std::vector<double> bases;
   std::vector<int> layers;
   engine::LocalOptions engine;

@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstdio>
 #include <limits>
-#include <regex>
 #include <unordered_set>
 
+#include "base/files/split_name.h"
 #include "base/text.h"
 
 namespace mrrope {
@@ -256,22 +256,6 @@ void place_tensors(const Source& source, GgufPart& part) {
   }
 }
 
-// NAME-00002-of-00005.gguf
-struct SplitName {
-  std::string prefix;
-  std::uint64_t number = 0;  // from 1
-  std::uint64_t count = 0;
-};
-
-std::optional<SplitName> parse_split_name(const std::string& file) {
-  static const std::regex pattern("(.+)-([0-9]{5})-of-([0-9]{5})[.]gguf");
-  std::smatch found;
-  if (!std::regex_match(file, found, pattern)) return std::nullopt;
-  const SplitName name{found[1], std::stoull(found[2]), std::stoull(found[3])};
-  if (name.number < 1 || name.number > name.count || name.count > kMaxParts) return std::nullopt;
-  return name;
-}
-
 std::uint64_t split_key(const GgufPart& part, std::string_view key, std::uint64_t otherwise) {
   return std::uint64_t(
       part.integer(key, 0, std::int64_t{1} << 32).value_or(std::int64_t(otherwise)));
@@ -469,28 +453,30 @@ Gguf read_gguf(const Source& source) {
 }
 
 Gguf read_gguf(const std::filesystem::path& path) {
-  const auto name = parse_split_name(path.filename().string());
+  const SplitName name = split_name(path.stem().string());
   const Source given = Source::open(path);
   // A name alone does not make a split model: engines go by the key.
-  if (!name || name->count == 1) return read_gguf(given);
+  const bool part_of_many = path.extension() == ".gguf" && name.count > 1 && name.number >= 1 &&
+                            name.number <= name.count && name.count <= kMaxParts;
+  if (!part_of_many) return read_gguf(given);
   GgufPart part = read_gguf_part(given);
   if (!part.find("split.count")) return {{std::move(part)}};
-  check_part(part, name->number, name->count);
+  check_part(part, name.number, name.count);
   Gguf model;
   std::error_code error;
   const auto leads_to = std::filesystem::canonical(path, error).parent_path();
-  for (std::uint64_t number = 1; number <= name->count; ++number) {
-    if (number == name->number) {
+  for (std::uint64_t number = 1; number <= name.count; ++number) {
+    if (number == name.number) {
       model.parts.push_back(part);
       continue;
     }
-    const auto file = plain_file_in(path.parent_path(),
-                                    split_file_name(name->prefix, number, name->count), leads_to);
+    const auto file =
+        plain_file_in(path.parent_path(), split_file_name(name.stem, number, name.count), leads_to);
     fail_if(!path_exists(file),
-            cat("part ", number, " of ", name->count, " is missing: ", shown(file.string())),
+            cat("part ", number, " of ", name.count, " is missing: ", shown(file.string())),
             "put all parts of the model into one folder");
     model.parts.push_back(read_gguf_part(Source::open(file)));
-    check_part(model.parts.back(), number, name->count);
+    check_part(model.parts.back(), number, name.count);
   }
   check_whole(model);
   return model;

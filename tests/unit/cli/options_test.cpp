@@ -12,82 +12,23 @@ namespace {
 using engine::ReadingSpeed;
 using engine::seconds_to_read;
 
-Model phi_like() {
+// The factors and the last theta of the scaling that a model of these facts recommends for --ctx.
+std::string vendor(const Arguments& a) {
+  const json facts = json::parse(a[0]);
+  const auto list = [&](const char* key) { return facts.value(key, std::vector<double>()); };
   Model m;
   m.geometry = {.rotary_dim = 8, .base = 1e4, .train_length = 4096};
-  m.scaling.type = "longrope";
-  m.scaling.short_factor = {1, 1, 1.5, 2};
-  m.scaling.long_factor = {1, 2, 6, 16};
-  m.geometry.trained_factor = m.scaling.short_factor;
-  m.geometry.long_factor = m.scaling.long_factor;
-  m.geometry.long_length = 131072;
-  return m;
-}
-
-TEST(VendorPlan, LongListReplacesTheShortOne) {
-  const auto vendor = vendor_plan(phi_like(), false, 32768);
-  ASSERT_TRUE(vendor);
-  EXPECT_EQ(vendor->name, "vendor");
-  const Plan& plan = vendor->plan();
-  EXPECT_EQ(plan.factor(), (std::vector<double>{1, 2, 4, 8}));
-  // Together with the trained short list: theta / long.
-  EXPECT_DOUBLE_EQ(plan.theta()[3], std::pow(1e4, -0.75) / 16);
-}
-
-TEST(VendorPlan, DynamicGrowsWithTheLength) {
-  Model m;
-  m.geometry = {.rotary_dim = 8, .base = 1e4, .train_length = 4096};
-  m.scaling.type = "dynamic";
-  m.scaling.factor = 2;
-  const auto vendor = vendor_plan(m, false, 8192);
-  ASSERT_TRUE(vendor);
-  EXPECT_DOUBLE_EQ(vendor->plan().factor().back(), 3);
-}
-
-TEST(VendorPlan, AbsentIfNoneAlreadyIncludesIt) {
-  Model m;
-  m.geometry = {.rotary_dim = 8, .base = 1e4, .train_length = 4096};
-  EXPECT_FALSE(vendor_plan(m, false, 8192));
-  m.scaling.type = "yarn";
+  m.geometry.trained_factor = list("short");
+  m.geometry.long_factor = list("long");
+  m.geometry.long_length = facts.value("reach", 0);
+  m.scaling.type = facts.value("type", "");
+  m.scaling.factor = facts.value("factor", 1.0);
   m.scaling.trained = true;
-  EXPECT_FALSE(vendor_plan(m, false, 8192));
-  m = phi_like();
-  m.geometry.long_factor.clear();  // two equal lists
-  m.geometry.long_length = 0;
-  EXPECT_FALSE(vendor_plan(m, false, 8192));
-}
-
-TEST(DeclaredPlan, AppliesTheFilesScalingToItsPlainGeometry) {
-  const test::TempFolder folder;
-  const auto config = [&](const char* rope) {
-    return folder
-        .write("config.json", cat(R"({"model_type": "llama", "hidden_size": 512,
-          "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 131072,
-          "vocab_size": 32, "rope_theta": 500000, "rope_scaling": )",
-                                  rope, "}"))
-        .string();
-  };
-  const auto plan = [&](const char* rope) {
-    ExtensionFlags flags;
-    flags.plan_files = {config(rope)};
-    return resolve(flags, std::nullopt).front().plan();
-  };
-  const Plan llama3 = plan(R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
-      "high_freq_factor": 4, "original_max_position_embeddings": 8192})");
-  EXPECT_EQ(llama3.extension().method, "llama3");
-  EXPECT_EQ(llama3.geometry().train_length, 8192);
-  EXPECT_EQ(llama3.factor().back(), 8);
-  const Plan yarn = plan(R"({"rope_type": "yarn", "factor": 4, "beta_fast": 16,
-      "original_max_position_embeddings": 32768})");
-  EXPECT_EQ(yarn.extension().method, "yarn");
-  EXPECT_EQ(yarn.extension().parameters.beta_fast, 16);
-  EXPECT_EQ(yarn.geometry().train_length, 32768);
-  EXPECT_NEAR(yarn.attention_scale(), 1 + 0.1 * std::log(4), 1e-12);
-  const Plan warmer = plan(R"({"rope_type": "yarn", "factor": 4, "attention_factor": 1.5,
-      "original_max_position_embeddings": 32768})");
-  EXPECT_NEAR(warmer.attention_scale(), 1.5, 1e-12);
-  EXPECT_EQ(plan(R"({"type": "linear", "factor": 8})").extension().method, "pi");
-  EXPECT_THROW(plan("null"), Error);
+  const auto row = vendor_plan(m, false, facts["ctx"]);
+  if (!row) return "none";
+  const auto nine_digits = [](double value) { return significant(value, 9); };
+  return cat(row->name, ": ", joined(mapped(row->plan().factor(), nine_digits), " "), ", theta ",
+             nine_digits(row->plan().theta().back()));
 }
 
 Model small_model() {
@@ -183,7 +124,8 @@ TEST(Arguments, AreReadOrRefused) {
                                                    parse_length(length_text(n)));
                                       }},
                                      {"messages", messages},
-                                     {"preset", expanded}});
+                                     {"preset", expanded},
+                                     {"vendor", vendor}});
 }
 
 }  // namespace

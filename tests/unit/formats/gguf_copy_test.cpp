@@ -29,7 +29,7 @@ TEST(GgufCopy, ReproducesTheSameBytes) {
                                               .tensor("a", {32, 2}, 8, pattern(68, 1))
                                               .tensor("b", {3}, 0, pattern(12, 9))
                                               .bytes());
-  test::edit_gguf(in, folder / "out.gguf", [](const std::string&) { return false; });
+  edit_gguf(in, folder / "out.gguf", [](const std::string&) { return false; });
   std::string expected = read_file(in);
   expected.resize((expected.size() + 31) / 32 * 32);  // the last tensor is padded too
   EXPECT_EQ(read_file(folder / "out.gguf"), expected);
@@ -71,17 +71,14 @@ TEST(GgufCopy, PutsRowsOfHalvesIntoInterleavedOrder) {
   const auto in = folder.write(
       "in.gguf", llama_gguf().tensor("q", {32, 9}, 8, rows).tensor("qb", {9}, 0, bias).bytes());
   const Gguf source = read_gguf(in);
-  GgufFileOut out;
-  out.path = folder / "out.gguf";
-  for (const GgufKeyValue& record : source.first().key_values) {
-    out.keys.push_back(copied(source.first(), record, record.key));
-  }
+  std::vector<GgufTensorOut> tensors;
   for (const GgufTensor& tensor : source.first().tensors) {
-    out.tensors.push_back(copied(source.first(), tensor));
-    out.tensors.back().rows = {4, 2};
+    tensors.push_back(copied(source.first(), tensor));
+    tensors.back().rows = {4, 2};
   }
-  write_gguf({out}, {});
-  const Gguf back = read_gguf(out.path);
+  edit_gguf(
+      in, folder / "out.gguf", [](const std::string&) { return true; }, tensors);
+  const Gguf back = read_gguf(folder / "out.gguf");
   std::string matrix;
   std::string vector;
   for (const char r : std::string("acbdegfhi")) {

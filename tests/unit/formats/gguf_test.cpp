@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/gguf/gguf.h"
 
+#include "mrrope/model.h"
 #include "support/gguf_writer.h"
 #include "support/test.h"
 
@@ -144,8 +145,7 @@ TEST(Gguf, HostileFilesAreRefusedByName) {
 }
 
 GgufWriter split_part(int number, int count, int tensors) {
-  GgufWriter out;
-  if (number == 0) out.text("general.architecture", "llama");
+  GgufWriter out = number == 0 ? llama_gguf() : GgufWriter();
   out.u16("split.no", static_cast<std::uint16_t>(number))
       .u16("split.count", static_cast<std::uint16_t>(count))
       .i32("split.tensors.count", tensors);
@@ -164,6 +164,10 @@ TEST(SplitGguf, AnyPartOpensAllParts) {
     EXPECT_EQ(model.first().text("general.architecture"), "llama");
     EXPECT_EQ(model.find_tensor("t2").first->path.filename(), "m-00003-of-00003.gguf");
     EXPECT_EQ(model.find_tensor("t9").second, nullptr);
+    const Model facts = read_model(folder.path() / name);
+    EXPECT_EQ(facts.files.size(), 3u);
+    EXPECT_EQ(facts.weight_bytes, 16u);
+    EXPECT_EQ(facts.path, folder.path() / name);
   }
 }
 
@@ -171,6 +175,8 @@ TEST(SplitGguf, NamesTheMissingPart) {
   const TempFolder folder;
   const auto path = folder.write("m-00001-of-00002.gguf", split_part(0, 2, 1).bytes());
   EXPECT_ERROR(read_gguf(path), failed, "part 2 of 2", "m-00002-of-00002.gguf");
+  const auto second = folder.write("n-00002-of-00002.gguf", split_part(1, 2, 1).bytes());
+  EXPECT_ERROR(read_model(second), failed, "n-00001-of-00002.gguf");
 }
 
 TEST(SplitGguf, RefusesPartsThatDoNotMatch) {

@@ -89,21 +89,6 @@ TEST_F(GgufModel, PlanFilesKeepTheLongList) {
   EXPECT_ERROR(check_made_for(other, m), usage, "was made for");
 }
 
-TEST_F(GgufModel, OpensASplitModelByAnyPart) {
-  GgufWriter first = llama_gguf();
-  first.u16("split.no", 0).u16("split.count", 2).i32("split.tensors.count", 1);
-  GgufWriter second;
-  second.u16("split.no", 1).u16("split.count", 2).i32("split.tensors.count", 1).floats("a", {1});
-  folder_.write("m-00001-of-00002.gguf", first.bytes());
-  const auto path = folder_.write("m-00002-of-00002.gguf", second.bytes());
-  const Model m = read_model(path);
-  EXPECT_EQ(m.files.size(), 2u);
-  EXPECT_EQ(m.weight_bytes, 4u);
-  EXPECT_EQ(m.path, path);
-  std::filesystem::remove(folder_.path() / "m-00001-of-00002.gguf");
-  EXPECT_ERROR(read_model(path), failed, "m-00001-of-00002.gguf");
-}
-
 const char* const kConfig = R"({"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096})";
 

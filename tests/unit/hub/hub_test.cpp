@@ -61,17 +61,6 @@ class HubTest : public testing::Test {
 
 using Names = std::vector<std::string>;
 
-// What is said to type instead.
-template <typename Call>
-std::string hint_of(Call&& call) {
-  try {
-    call();
-  } catch (const Error& e) {
-    return e.hint();
-  }
-  return "no error";
-}
-
 TEST_F(HubTest, NothingThere) {
   EXPECT_TRUE(local_models().empty());
   EXPECT_EQ(model_folders(),
@@ -162,7 +151,9 @@ TEST_F(HubTest, PathsComeFirstAndOtherNamesGetTheNearest) {
     ollama("registry.x/library/" + std::string(name).replace(6, 1, "/"), "{");
   }
   EXPECT_ERROR(find_model("nosuch.gguf"), failed, "cannot open \"nosuch.gguf\"");
-  const auto hint = [](const char* name) { return hint_of([&] { find_model(name); }); };
+  const auto hint = [](const char* name) {
+    return test::error_of([&] { find_model(name); }).hint();
+  };
   EXPECT_EQ(hint("nosuch"), "check the path; mrrope models lists those that have a name here");
   EXPECT_TRUE(contains(hint("gema3:4b"), "did you mean gemma3:4b or gemma3:1b? "));
   EXPECT_TRUE(

@@ -47,16 +47,6 @@ void print_dry_run(const EvalJob& job, const eval::Target& target, const eval::D
   print_local_cost(job, target, passes);
 }
 
-[[noreturn]] void refuse_endpoint(const std::string& flag) {
-  throw Error(flag == "--endpoint" ? ErrorKind::unsupported : ErrorKind::usage,
-              cat(flag,
-                  " is for an endpoint, which only answers prompts; perplexity needs the "
-                  "probability of every token of a text"),
-              cat("remove ", flag,
-                  " and give a model file, or measure the endpoint with eval needle, ruler, "
-                  "infinitebench or longbench-v2"));
-}
-
 void run_ppl(const PplFlags& flags) {
   EvalJob job = prepare_eval(flags.eval, from_half);
   const std::int64_t min_tokens = flags.min_tokens.empty() ? 0 : parse_length(flags.min_tokens);
@@ -206,12 +196,6 @@ void add_eval_ppl(CLI::App& eval) {
   add(verb, "--seed", flags.documents.seed);
   add(verb, "--kl-positions", flags.kl_positions);
   add_eval_output(verb, flags.eval, Runs::local_only);
-  // An endpoint is refused with the reason, so the help does not offer one.
-  for (const char* flag : {"--endpoint", "--api", "--parallel", "--timeout", "--vocab"}) {
-    verb.add_option_function<std::string>(flag,
-                                          [flag](const std::string&) { refuse_endpoint(flag); })
-        ->group("");
-  }
 }
 
 void add_eval_needle(CLI::App& eval) {
