@@ -239,6 +239,13 @@ ordered_json bytes_json(const std::string& text) {
   return list;
 }
 
+std::optional<ordered_json> arguments_of(const engine::ToolCall& call, const Outcome& outcome) {
+  const bool none = call.arguments.empty();
+  if (none && outcome.end == Outcome::End::length) return std::nullopt;
+  auto read = ordered_json::parse(none ? "{}" : call.arguments, nullptr, false);
+  return read.is_object() ? std::optional(std::move(read)) : std::nullopt;
+}
+
 AnswerFormat::AnswerFormat(const Basis& basis)
     : service_(basis.service),
       request_(basis.request),

@@ -222,6 +222,7 @@ class Scheduler {
     std::uint64_t last_used = 0;  // in rounds
   };
 
+  void enqueue(const std::function<void()>& add);
   void run_slot_tasks();
   void run_step();
   void admit();
