@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/request.h"
-
 #include "base/json.h"
-#include "base/text.h"
 #include "serve/serve_files.h"
 #include "support/allocations.h"
-#include "support/test.h"
-#include "unit/serve/routes.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
