@@ -66,7 +66,7 @@ class OllamaFormat final : public AnswerFormat {
   ordered_json head(const Delta& delta, bool done, const ordered_json& calls = nullptr) const {
     ordered_json out = {{"model", service_.settings.model_name},
                         {"created_at", time_text(created_)}};
-    const bool generated = !request_.chat || request_.single_message;
+    const bool generated = request_.route == Route::ollama_generate;
     ordered_json message = {{"role", "assistant"}, {"content", delta.content}};
     if (generated) message = {{"response", delta.content}};
     if (!delta.reasoning.empty()) message["thinking"] = delta.reasoning;

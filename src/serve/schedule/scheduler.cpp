@@ -223,9 +223,8 @@ Progress Scheduler::progress_of(const Slot& slot) {
 void Scheduler::publish(const Slot& slot) {
   const Progress now = progress_of(slot);
   const std::lock_guard lock(mutex_);
-  SlotState& kept = states_[static_cast<std::size_t>(&slot - slots_.data())];
-  const bool busy = slot.answer != nullptr;
-  kept = {now, busy, busy ? slot.job.length : kept.max_tokens};
+  states_[static_cast<std::size_t>(&slot - slots_.data())] = {now, slot.answer != nullptr,
+                                                              slot.job.length};
 }
 
 void Scheduler::work() {

@@ -151,7 +151,7 @@ struct SchedulerCounts {
 // What a slot does, or did last.
 struct SlotState : Progress {
   bool busy = false;
-  std::int64_t max_tokens = 0;  // of the answer
+  std::int64_t max_tokens = 0;  // of the answer, while it is busy
 };
 
 class Scheduler {

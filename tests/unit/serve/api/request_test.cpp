@@ -47,7 +47,6 @@ ordered_json members(const CompletionRequest& r) {
   };
   const auto given = [](const auto& value) { return value ? ordered_json(*value) : nullptr; };
   return {{"chat", r.chat},
-          {"single_message", r.single_message},
           {"load_only", r.load_only},
           {"model", r.model},
           {"prompts", prompts_json(r)},
