@@ -2,12 +2,10 @@
 #include "serve/api/service.h"
 
 #include <algorithm>
-#include <ctime>
 #include <thread>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/version.h"
 
 namespace mrrope::serve {
 

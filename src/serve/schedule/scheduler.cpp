@@ -2,7 +2,6 @@
 #include "serve/schedule/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "base/text.h"

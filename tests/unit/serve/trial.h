@@ -161,7 +161,7 @@ struct ScriptedTrial {
   Job job(const std::string& text, std::int64_t length = 12) const {
     return greedy(model.tokenize(text, true, false), length);
   }
-  Said ask(const Job& job) { return finish(*scheduler->submit(job)); }
+  Said ask(const Job& asked) { return finish(*scheduler->submit(asked)); }
 
   PacedModel model;
   Ladder ladder;
