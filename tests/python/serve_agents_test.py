@@ -11,7 +11,6 @@ import tempfile
 import unittest
 
 import anthropic
-import openai
 
 from chat_model import TOOL_CHAT, WEATHER, WEATHER_TOOL, check_weather, with_template
 from serve_client import MODEL, TEXT, Server
@@ -115,9 +114,6 @@ class Agents(unittest.TestCase):
         self.assertEqual(after.output[0].type, "message")
         form = {"format": {"type": "json_schema", "name": "weather", "schema": WEATHER, "strict": True}}
         check_weather(make(text=form, max_output_tokens=400, extra_body={"seed": 1}).output_text)
-        with self.assertRaises(openai.BadRequestError) as caught:
-            make(previous_response_id="resp_1")
-        self.assertIn("whole conversation", caught.exception.message)
 
     def test_sampling(self):
         write = lambda **more: self.server.complete(TEXT, 60, **more)["choices"][0]["text"]
@@ -204,11 +200,6 @@ class Agents(unittest.TestCase):
         self.assertIn("messages[2].content[0].tool_use_id", caught.exception.message)
         with self.assertRaises(anthropic.NotFoundError):
             client.messages.create(**{**ask, "model": "claude"})
-        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}
-        with self.assertRaises(anthropic.BadRequestError) as caught:
-            client.messages.create(model="tool-user", max_tokens=8,
-                                   messages=[{"role": "user", "content": [image]}])
-        self.assertIn('is of type "image": only text', caught.exception.message)
 
     def test_ollama(self):
         post = lambda path, **body: self.server.post(path, {"model": "tool-user", **body})

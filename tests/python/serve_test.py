@@ -190,7 +190,6 @@ class Api(unittest.TestCase):
         started = self.server.post("/tokenize", {"content": TEXT, "add_special": True})[1]["tokens"]
         by_tokens = self.server.complete(started, 12)
         self.assertEqual(by_tokens["choices"][0]["text"], self.server.complete(TEXT, 12)["choices"][0]["text"])
-        self.assertEqual(self.server.post("/detokenize", {"tokens": [1 << 30]})[0], 400)
 
     def test_embeddings(self):
         client = self.server.client()
@@ -266,10 +265,6 @@ class Api(unittest.TestCase):
             client.completions.create(model=self.model, prompt=TEXT * 1000)
         self.assertEqual(caught.exception.code, "context_length_exceeded")
         self.assertRegex(caught.exception.message, r"\d{5} tokens.*4096.*4095")
-        with self.assertRaises(openai.BadRequestError) as caught:
-            client.chat.completions.create(model=self.model, messages=[{"role": "user", "content": [
-                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}])
-        self.assertIn("image_url", caught.exception.message)
 
     def test_bad_input(self):
         """What needs a real model or a real socket; tests/transcripts/unit has requests.txt and routes.txt for the rest."""
