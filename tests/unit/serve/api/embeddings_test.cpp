@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeddings over a model without weights, and the lines of the log.
+// Embeddings over a model without weights, and what a file says of its model.
 #include "unit/serve/trial.h"
 
 namespace mrrope::serve {
@@ -84,29 +84,6 @@ TEST(Embeddings, AClientThatIsGoneCostsNoMore) {
   while (!t.scheduler->idle()) std::this_thread::yield();
   t.scheduler->refuse_new();
   EXPECT_EQ(status_of([&] { t.ask({{"input", "a"}}); }), 503);
-}
-
-TEST(RequestLog, HasCountsInWordsOrJson) {
-  Progress use;
-  const auto line = [&](bool json) { return log_line(use, "POST /completion", 12.34, 200, json); };
-  EXPECT_EQ(line(false).substr(20), " POST /completion: 200, 12.3 ms");
-  Progress answer;
-  answer.prompt = 30;
-  answer.cached = 20;
-  answer.written = 5;
-  answer.length = 35;
-  answer.rung = 2;
-  add_use(use, answer);
-  answer.rung = 1;
-  add_use(use, answer);
-  EXPECT_EQ(line(false).substr(20),
-            " POST /completion: 200, 12.3 ms, 60 tokens in, 40 cached, 10 out, rung 3");
-  const auto json = ordered_json::parse(line(true));
-  EXPECT_EQ(json.at("time").get<std::string>().size(), 20);
-  ordered_json rest = json;
-  rest.erase("time");
-  EXPECT_EQ(rest, ordered_json::parse(R"({"method": "POST", "route": "/completion", "in": 60,
-      "cached": 40, "out": 10, "ms": 12.3, "rung": 2, "status": 200})"));
 }
 
 TEST(ModelCard, IsThatOfTheFile) {

@@ -48,6 +48,17 @@ TEST(Service, AnswersOrRefuses) {
       {"models", [&](auto&) { return models_reply(service)["data"][0]["id"].dump(); }},
       {"model", [&](auto& a) { return check_model(service, a[0]), std::string("ok"); }},
       {"any", [&](auto& a) { return check_model(open.service, a[0]), std::string("ok"); }},
+      {"log",
+       [](auto& a) {
+         Progress use;
+         for (int rung = std::stoi(a[1]); rung > 0; --rung) {
+           add_use(
+               use,
+               {.prompt = 30, .cached = 20, .written = 5, .length = 35, .rung = std::size_t(rung)});
+         }
+         const std::string line = log_line(use, "POST /completion", 12.34, 200, a[0] == "json");
+         return std::regex_replace(line, std::regex("2[-0-9T:]{18}Z"), "TIME");
+       }},
       {"limits",
        [&](auto&) {
          return cat(open.service.limits.bytes, " bytes, ", open.service.limits.values, " values");
