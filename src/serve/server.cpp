@@ -102,13 +102,10 @@ void guarded(const Request& from, Response& response, const Act& act) {
   }
 }
 
-}  // namespace
-
-struct ApiServer::State {
-  const Service service;
+struct ApiServer {
+  const Service& service;
   Scheduler scheduler;
   BodyBudget bodies;
-  const Listener listener;
   HttpServer& http;
   const AccessRules access;
   const Clock::time_point started = Clock::now();
@@ -119,14 +116,15 @@ struct ApiServer::State {
   std::map<int, std::uint64_t> responses;
   std::mt19937_64 random{std::random_device{}()};
 
-  State(TimelineModel& m, const Ladder& l, engine::ChatRenderer& r, const ServerSettings& s,
-        Listener bound)
-      : service(make_service(m, l, r, s)),
-        scheduler(m, l, s),
-        bodies(std::ptrdiff_t(std::max(kTotalBodyBytes, 2 * service.limits.bytes))),
-        listener(std::move(bound)),
+  ApiServer(const Service& s, const Listener& listener)
+      : service(s),
+        scheduler(s.model, s.ladder, s.settings),
+        bodies(std::ptrdiff_t(std::max(kTotalBodyBytes, 2 * s.limits.bytes))),
         http(*listener.http),
-        access{listener.loopback, s.key, s.cors} {}
+        access{listener.loopback, s.settings.key, s.settings.cors} {
+    configure();
+    add_routes();
+  }
 
   std::uint64_t number() {
     const std::lock_guard lock(mutex);
@@ -346,6 +344,8 @@ struct ApiServer::State {
   }
 };
 
+}  // namespace
+
 Listener listen_on(const ServerSettings& s) {
   Listener listener{
       std::make_shared<HttpServer>(std::size_t(s.slots + s.queue + kSpareConnections))};
@@ -364,20 +364,9 @@ Listener listen_on(const ServerSettings& s) {
        "the port may be in use: give another --port (0 for any free one) or --host");
 }
 
-ApiServer::ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
-                     const ServerSettings& settings, Listener listener)
-    : state_(std::make_unique<State>(model, ladder, renderer, settings, std::move(listener))) {
-  state_->configure();
-  state_->add_routes();
-}
-
-ApiServer::~ApiServer() = default;
-
-const Listener& ApiServer::listener() const { return state_->listener; }
-const std::string& ApiServer::chat_error() const { return state_->service.chat_error; }
-
-void ApiServer::run(const std::function<bool()>& enough) {
-  State& s = *state_;
+void run_server(const Service& service, const Listener& bound,
+                const std::function<bool()>& enough) {
+  ApiServer s(service, bound);
   install_memory_reserve();
   std::thread listener([&] { s.http.listen_after_bind(); });
   std::thread watch([&] {

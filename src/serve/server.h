@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "serve/api/service.h"
 
@@ -13,7 +12,7 @@ namespace mrrope::serve {
 
 class HttpServer;
 
-// A port that is bound. Clients wait there until ApiServer::run().
+// A port that is bound. Clients wait there until run_server().
 struct Listener {
   std::shared_ptr<HttpServer> http;
   int port = 0;
@@ -23,26 +22,11 @@ struct Listener {
 // (failed).
 Listener listen_on(const ServerSettings& settings);
 
-class ApiServer {
- public:
-  // The model is under the ladder, has room for `parallel` timelines of `context` tokens and is not
-  // used by anything else. The listener is that of the same settings.
-  ApiServer(TimelineModel& model, const Ladder& ladder, engine::ChatRenderer& renderer,
-            const ServerSettings& settings, Listener listener);
-  ~ApiServer();
-
-  const Listener& listener() const;
-  // Empty, or why the model's chat template cannot be used.
-  const std::string& chat_error() const;
-
-  // Serves until `enough` returns true, which is called a few times per second. Then new requests
-  // are refused and accepted ones are finished. Computes on the caller's thread, best the one that
-  // opened the model.
-  void run(const std::function<bool()>& enough);
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
-};
+// Serves until `enough` returns true, which is called a few times per second. Then new requests
+// are refused and accepted ones are finished. Computes on the caller's thread, best the one that
+// opened the model, which has room for as many timelines as the service has slots and is not used
+// by anything else. The listener is that of the same settings.
+void run_server(const Service& service, const Listener& listener,
+                const std::function<bool()>& enough);
 
 }  // namespace mrrope::serve

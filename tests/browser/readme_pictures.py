@@ -11,7 +11,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 
 import chromium
 import page_case
@@ -35,20 +34,13 @@ def report(page, command, folder, out):
 
 
 def chat(page, folder, out):
+    case = page_case.PageCase()
+    case.page = page
+    text = (ROOT / "data/texts/twine-sequences.tex").read_text()
     with page_case.chat_server(folder) as server:
-        page.open(server.address + "/")
-        page.run("document.getElementById('tokens').value = 60")
-        page.run("document.getElementById('temperature').value = 0")
-        text = (ROOT / "data/texts/twine-sequences.tex").read_text()
+        case.open(server.address)
         for message in (text[:3000], "Let $n$ be a natural number."):
-            page.run("document.getElementById('input').focus()")
-            page.type(message)
-            page.key("Enter")
-            deadline = time.monotonic() + 120
-            while page.run("document.getElementById('send').disabled"):
-                if time.monotonic() > deadline:
-                    sys.exit("readme_pictures.py: no answer")
-                time.sleep(0.1)
+            case.say(message, 60)
         first_screen(page, out / "chat.png")
 
 

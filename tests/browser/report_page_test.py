@@ -11,13 +11,12 @@ Runs two small evaluations, opens their report in headless Chromium and checks i
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import chromium
-
-HOSTILE = "<img src=x onerror=document.title='owned'>"
+from page_case import HOSTILE, main
+from serve_client import COMMAND, MODEL
 
 
 def evaluate(command, model, folder):
@@ -230,8 +229,4 @@ class ReportPage(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if chromium.find() is None:
-        print("SKIPPED: Chromium is not installed (./run test installs it)")
-        sys.exit(77)
-    COMMAND, MODEL = sys.argv[1:3]
-    unittest.main(argv=sys.argv[:1])
+    main()

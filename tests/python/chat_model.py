@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A GGUF file with a chat template, made from one without."""
+"""A GGUF file with a chat template, made from one without; and a tool for its answers to call."""
+import json
 import pathlib
 import struct
 
@@ -7,6 +8,17 @@ CHAT = ("{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
         "{% if add_generation_prompt %}<assistant>{% endif %}")
 # Tools and calls in the tags that Qwen's models use.
 TOOL_CHAT = (pathlib.Path(__file__).parent.parent / "golden/tool_calls.jinja").read_text()[:-1]
+WEATHER = {"type": "object", "required": ["city", "days"], "additionalProperties": False, "properties": {
+    "city": {"type": "string", "enum": ["Rome", "Oslo"]},
+    "days": {"type": "integer", "minimum": 1, "maximum": 9}}}
+WEATHER_TOOL = {"type": "function", "function": {"name": "weather", "description": "The weather of a city",
+                                                 "parameters": WEATHER}}
+
+
+def check_weather(text):
+    said = json.loads(text)
+    if said["city"] not in ("Rome", "Oslo") or said["days"] not in range(1, 10) or len(said) != 2:
+        raise AssertionError(text)
 
 
 def with_template(model, template, folder):

@@ -17,7 +17,7 @@ import socket
 import tempfile
 import time
 
-from chat_model import TOOL_CHAT, with_template
+from chat_model import TOOL_CHAT, WEATHER_TOOL, check_weather, with_template
 from serve_client import MODEL, TEXT, TIE, Server, gap_where_they_differ
 
 REQUESTS = int(os.environ.get("MRROPE_MIXED_LOAD") or 200)
@@ -27,11 +27,7 @@ PARTS = 10  # memory is looked at after each
 GROWTH = 32 << 20  # bytes that threads and allocators may keep after the first parts
 CTX, WINDOW = 1024, 128
 
-SCHEMA = {"type": "object", "required": ["city", "days"], "additionalProperties": False, "properties": {
-    "city": {"type": "string", "enum": ["Rome", "Oslo"]},
-    "days": {"type": "integer", "minimum": 1, "maximum": 9}}}
-TOOLS = [{"type": "function", "function": {"name": "weather", "description": "The weather of a city",
-                                           "parameters": SCHEMA}}]
+TOOLS = [WEATHER_TOOL]
 # The bundled model has not seen calls: where a grammar writes them, each token costs a look at the whole
 # vocabulary. So most answers that are bound to one are short.
 CITY = {"type": "string", "enum": ["Rome", "Oslo"]}
@@ -43,11 +39,6 @@ COMPLETION = "/v1/completions"
 def require(condition, what):
     if not condition:
         raise AssertionError(what)
-
-
-def check_weather(text):
-    said = json.loads(text)
-    require(said["city"] in ("Rome", "Oslo") and said["days"] in range(1, 10) and len(said) == 2, text)
 
 
 def events(text):

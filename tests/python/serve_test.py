@@ -190,7 +190,6 @@ class Api(unittest.TestCase):
         started = self.server.post("/tokenize", {"content": TEXT, "add_special": True})[1]["tokens"]
         by_tokens = self.server.complete(started, 12)
         self.assertEqual(by_tokens["choices"][0]["text"], self.server.complete(TEXT, 12)["choices"][0]["text"])
-        self.assertEqual(self.server.post("/detokenize", {"tokens": [1 << 30]})[0], 400)
 
     def test_embeddings(self):
         client = self.server.client()
@@ -214,18 +213,12 @@ class Api(unittest.TestCase):
         first = next(iter(stream))
         self.assertEqual(len(make(["word"] * 200).data), 200)
         self.assertGreater(len([first, *stream]), 30)
-        for bad, words in (("", "empty"), ([], "empty"), ([TEXT, ""], "empty"), (7, "string"), ([1 << 20], "vocabulary"),
-                           (TEXT * 100, "window"), (["a"] * 2049, "2048")):
-            status, answer = self.server.post("/v1/embeddings", {"input": bad})
-            self.assertEqual((status, answer["error"]["param"].split("[")[0]), (400, "input"), answer)
-            self.assertIn(words, answer["error"]["message"])
 
     def test_ollamas_embeddings_and_ps(self):
         of = lambda path, **body: self.server.post(path, {"model": self.model, **body})[1]
         two = of("/api/embed", input=[TEXT, "let x = 1;"])
         self.assertEqual(of("/api/embeddings", prompt=TEXT)["embedding"], two["embeddings"][0])
         self.assertEqual(of("/api/embed", input=TEXT * 100)["prompt_eval_count"], 1024)
-        self.assertIn("window", of("/api/embed", input=TEXT * 100, truncate=False)["error"])
         loaded = self.server.send("GET", "/api/ps")[1]["models"][0]
         listed = self.server.send("GET", "/api/tags")[1]["models"][0]
         self.assertEqual(loaded["digest"], listed["digest"])
@@ -272,10 +265,6 @@ class Api(unittest.TestCase):
             client.completions.create(model=self.model, prompt=TEXT * 1000)
         self.assertEqual(caught.exception.code, "context_length_exceeded")
         self.assertRegex(caught.exception.message, r"\d{5} tokens.*4096.*4095")
-        with self.assertRaises(openai.BadRequestError) as caught:
-            client.chat.completions.create(model=self.model, messages=[{"role": "user", "content": [
-                {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}]}])
-        self.assertIn("image_url", caught.exception.message)
 
     def test_bad_input(self):
         """What needs a real model or a real socket; tests/transcripts/unit has requests.txt and routes.txt for the rest."""

@@ -118,7 +118,7 @@ void run_serve(ServeFlags flags) {
     return print_memory(facts, engine);
   }
 
-  serve::Listener listener = serve::listen_on(server);
+  const serve::Listener listener = serve::listen_on(server);
   const auto model = load(facts, engine, {&choice.ladder}, places);
   use(*model, choice, flags.json);  // printed below otherwise
   server.context = std::min(ctx, choice.ladder.longest());
@@ -135,14 +135,15 @@ void run_serve(ServeFlags flags) {
   };
   server.json_log = flags.log_format == "json";
   server.on_request = [](const std::string& line) { std::cerr << line + "\n" << std::flush; };
-  serve::ApiServer api(*model, choice.ladder, engine::chat_renderer(), server, std::move(listener));
+  const serve::Service service =
+      serve::make_service(*model, choice.ladder, engine::chat_renderer(), server);
   catch_interrupts();
   const std::string address =
       cat("http://",
           server.host.find(':') == std::string::npos ? server.host : cat("[", server.host, "]"),
-          ":", api.listener().port);
-  if (!api.chat_error().empty()) note(api.chat_error());
-  if (!api.listener().loopback && server.key.empty()) {
+          ":", listener.port);
+  if (!service.chat_error.empty()) note(service.chat_error);
+  if (!listener.loopback && server.key.empty()) {
     note(cat("anyone who can reach ", server.host, " can use this server: give --api-key-file"));
   }
   if (flags.json) {
@@ -160,7 +161,7 @@ void run_serve(ServeFlags flags) {
               << "Chat page: " << address << "/\n"
               << "Context: " << ladder_sentence(choice.ladder) << std::endl;
   }
-  api.run(interrupt_requested);
+  serve::run_server(service, listener, interrupt_requested);
 }
 
 }  // namespace

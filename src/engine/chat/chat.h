@@ -36,7 +36,7 @@ struct ChatPrompt {
   std::string prompt;
   std::string grammar;  // of the answer, in GBNF; empty: none
   bool lazy = false;    // it applies after one of the triggers
-  std::vector<std::string> trigger_words;
+  std::vector<std::pair<std::string, std::string>> trigger_words;  // each also as a pattern
   std::vector<std::string> trigger_patterns;
   // The end of the prompt, which the grammar describes too.
   std::string begun;

@@ -205,7 +205,7 @@ std::string prepare(const Strings& request) {
   made.lazy = chat.grammar_lazy;
   for (const common_grammar_trigger& trigger : chat.grammar_triggers) {
     if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_WORD) {
-      made.trigger_words.push_back(trigger.value);
+      made.trigger_words.emplace_back(trigger.value, regex_escape(trigger.value));
     } else if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN) {
       made.trigger_patterns.push_back(trigger.value);
     } else if (trigger.type == COMMON_GRAMMAR_TRIGGER_TYPE_PATTERN_FULL) {

@@ -285,7 +285,7 @@ void read_generate(const Value& body, bool has_template, CompletionRequest& requ
     request.prompts = {{{prompt, {}}}};
     return;
   }
-  request.chat = request.single_message = true;
+  request.chat = true;
   ordered_json messages = ordered_json::array();
   if (!system.empty()) messages.push_back({{"role", "system"}, {"content", system}});
   messages.push_back({{"role", "user"}, {"content", prompt}});

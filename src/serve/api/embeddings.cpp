@@ -12,7 +12,6 @@ namespace mrrope::serve {
 namespace {
 
 constexpr std::size_t kMaxInputs = 2048;  // OpenAI's own
-constexpr std::chrono::milliseconds kEmbedPoll{100};
 
 using Rows = std::vector<std::vector<float>>;
 
@@ -86,13 +85,8 @@ Rows embedded_rows(const Service& service, Scheduler& scheduler,
         }
         return true;
       });
-  while (result.wait_for(kEmbedPoll) != std::future_status::ready) {
-    if (give_up()) throw ApiError(499, "the client closed the connection", {}, "cancelled");
-  }
   try {
-    return result.get();
-  } catch (const std::future_error&) {
-    throw ApiError(503, "the server has stopped", {}, "shutting_down");
+    return result_of(std::move(result), give_up);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::usage) throw;
     throw ApiError(400, cat(error.what(), error.hint().empty() ? "" : ": ", error.hint()), {},

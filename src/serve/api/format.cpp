@@ -233,10 +233,43 @@ std::string prefill_text(const Progress& now, std::size_t rungs) {
              now.rung + 1, " of ", rungs);
 }
 
+void add_use(Progress& use, const Progress& answer) {
+  use.prompt += answer.prompt;
+  use.cached += answer.cached;
+  use.written += answer.written;
+  use.length += answer.length;
+  use.rung = std::max(use.rung, answer.rung);
+}
+
+// No JSON value is made for it: each needs memory.
+std::string log_line(const Progress& use, const std::string& route, double milliseconds, int status,
+                     bool json) {
+  const std::string time = time_text(std::time(nullptr)), took = fixed(milliseconds, 1);
+  const bool on_ladder = use.length > 0;  // embeddings are not
+  if (!json) {
+    std::string line = cat(time, " ", route, ": ", status, ", ", took, " ms");
+    if (use.prompt > 0) line += cat(", ", use.prompt, " tokens in, ", use.cached, " cached");
+    if (on_ladder) line += cat(", ", use.written, " out, rung ", use.rung + 1);
+    return line;
+  }
+  const std::size_t space = route.find(' ');
+  return cat(R"({"time":")", time, R"(","method":")", route.substr(0, space), R"(","route":")",
+             route.substr(space + 1), R"(","in":)", use.prompt, R"(,"cached":)", use.cached,
+             R"(,"out":)", use.written, R"(,"ms":)", took, R"(,"rung":)",
+             on_ladder ? std::to_string(use.rung) : "null", R"(,"status":)", status, "}");
+}
+
 ordered_json bytes_json(const std::string& text) {
   ordered_json list = ordered_json::array();
   for (const char c : text) list.push_back(static_cast<unsigned char>(c));
   return list;
+}
+
+std::optional<ordered_json> arguments_of(const engine::ToolCall& call, const Outcome& outcome) {
+  const bool none = call.arguments.empty();
+  if (none && outcome.end == Outcome::End::length) return std::nullopt;
+  auto read = ordered_json::parse(none ? "{}" : call.arguments, nullptr, false);
+  return read.is_object() ? std::optional(std::move(read)) : std::nullopt;
 }
 
 AnswerFormat::AnswerFormat(const Basis& basis)

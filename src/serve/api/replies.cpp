@@ -16,7 +16,6 @@ namespace mrrope::serve {
 namespace {
 
 constexpr std::size_t kMaxFileNameBytes = 128;
-constexpr std::chrono::milliseconds kSlotPoll{100};
 
 // A plain name: nothing in a request becomes a path.
 std::string file_name(const Service& service, std::string_view body) {
@@ -45,14 +44,12 @@ int slot_number(const Service& service, const std::string& text) {
 // Returns the length of the conversation afterwards.
 std::int64_t done(const Service& service, std::future<std::int64_t> result, const GiveUp& give_up) {
   const auto until = Clock::now() + service.settings.timeout;
-  while (result.wait_for(kSlotPoll) != std::future_status::ready) {
-    if (give_up()) throw ApiError(499, "the client is gone");
+  const auto too_late = [&] {
     if (Clock::now() > until) throw ApiError(503, "the slot is still busy: try again later");
-  }
+    return give_up();
+  };
   try {
-    return result.get();
-  } catch (const std::future_error&) {
-    throw ApiError(503, "the server has stopped", {}, "shutting_down");
+    return result_of(std::move(result), too_late);
   } catch (const Error& error) {
     const std::string folder = (service.settings.slot_folder / "").string();
     const bool theirs = error.kind() == ErrorKind::usage || error.kind() == ErrorKind::corrupt ||

@@ -92,7 +92,6 @@ struct AnswerSettings {
 struct CompletionRequest : AnswerSettings {
   Route route = Route::completion;  // decides the shape of the answer
   bool chat = false;
-  bool single_message = false;                   // ollama's generate: a chat whose answer is a text
   bool load_only = false;                        // ollama's: an empty prompt loads the model
   std::string model;                             // empty: not given
   std::vector<std::vector<PromptPart>> prompts;  // of a completion, each with its own answers

@@ -2,12 +2,10 @@
 #include "serve/api/service.h"
 
 #include <algorithm>
-#include <ctime>
 #include <thread>
 
 #include "base/json.h"
 #include "base/text.h"
-#include "mrrope/version.h"
 
 namespace mrrope::serve {
 
@@ -138,16 +136,6 @@ engine::ChatPrompt chat_prompt(const Service& service, const CompletionRequest& 
       [&] { return service.renderer.prepare(*service.chat, inputs, kTemplateLimit, give_up); });
 }
 
-// A regular expression for the text itself.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view(".^$|()*+?[]{}\\").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
-}
-
 // Control tokens that are part of what the answer says, the grammar of its template and what
 // triggers it.
 void use_template(const Service& service, const engine::ChatPrompt& chat, Job& job) {
@@ -164,12 +152,12 @@ void use_template(const Service& service, const engine::ChatPrompt& chat, Job& j
   grammar.text = chat.grammar;
   grammar.lazy = chat.lazy;
   grammar.patterns = chat.trigger_patterns;
-  for (const std::string& word : chat.trigger_words) {
+  for (const auto& [word, pattern] : chat.trigger_words) {
     const auto token = single(word);
     if (token && job.shown.count(*token) != 0) {
       grammar.tokens.push_back(*token);
     } else {
-      grammar.patterns.push_back(escaped(word));
+      grammar.patterns.push_back(pattern);
     }
   }
   if (chat.lazy) return;

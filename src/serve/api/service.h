@@ -159,6 +159,21 @@ std::vector<PendingAnswer> submit(const Service& service, Scheduler& scheduler,
                                   const std::vector<PreparedJob>& jobs, int answers,
                                   std::uint64_t number);
 
+// Waits for what the scheduler's thread computes. Throws ApiError where give_up returns true or the
+// server stops, and what was thrown there.
+template <typename T>
+T result_of(std::future<T> result, const GiveUp& give_up) {
+  constexpr std::chrono::milliseconds kPoll{100};
+  while (result.wait_for(kPoll) != std::future_status::ready) {
+    if (give_up()) throw ApiError(499, "the client closed the connection", {}, "cancelled");
+  }
+  try {
+    return result.get();
+  } catch (const std::future_error&) {
+    throw ApiError(503, "the server has stopped", {}, "shutting_down");
+  }
+}
+
 // Waits for all of them. Throws ApiError if one fails or `gone` returns true.
 std::vector<Completion> take_whole(const Service& service, std::vector<PendingAnswer> pending,
                                    const GiveUp& gone, Progress* use = nullptr);
@@ -220,6 +235,8 @@ ordered_json prefill_json(const Progress& now);
 ordered_json progress_json(const Progress& now);  // these two as llama-server reports them
 ordered_json timings_json(const Outcome& outcome);
 ordered_json bytes_json(const std::string& text);  // which need not be UTF-8
+// Those of a call as an object; nullopt of the last call of an answer that was cut off in it.
+std::optional<ordered_json> arguments_of(const engine::ToolCall& call, const Outcome& outcome);
 
 // For the log: "reading a prompt: 4096 of 20000 tokens, 512 tokens/s, 31 s left, rung 2 of 9".
 std::string prefill_text(const Progress& now, std::size_t rungs);

@@ -93,12 +93,9 @@ class AnthropicFormat final : public AnswerFormat {
     if (!delta.content.empty()) content.push_back({{"type", "text"}, {"text", delta.content}});
     bool calls = false;
     for (const auto& [index, call] : delta.calls) {
-      // Of an answer that was cut off, the last call may not be whole.
-      const bool none = call.arguments.empty();
-      if (none && outcome.end == Outcome::End::length) continue;
-      const auto input = ordered_json::parse(none ? "{}" : call.arguments, nullptr, false);
-      if (!input.is_object()) continue;
-      content.push_back(tool_use_json(call, input));
+      const auto input = arguments_of(call, outcome);
+      if (!input) continue;
+      content.push_back(tool_use_json(call, *input));
       calls = true;
     }
     out.update(stop_json(outcome, calls));

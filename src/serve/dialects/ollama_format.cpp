@@ -10,19 +10,16 @@ namespace {
 
 std::int64_t nanoseconds(double seconds) { return std::int64_t(1e9 * seconds); }
 
-// ollama's calls have no parts: arguments are an object.
-ordered_json arguments_of(const engine::ToolCall& call) {
-  return ordered_json::parse(call.arguments.empty() ? "{}" : call.arguments, nullptr, false);
-}
-
-// Of an answer that was cut off, the last call may not be whole.
-bool is_unfinished(const engine::ToolCall& call, const Outcome& outcome) {
-  const bool cut = call.arguments.empty() && outcome.end == Outcome::End::length;
-  return cut || !arguments_of(call).is_object();
-}
-
-ordered_json call_json(const engine::ToolCall& call) {
-  return {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", arguments_of(call)}}}};
+// ollama's calls have no parts: arguments are an object. Without those that are not whole.
+ordered_json calls_json(const std::vector<Delta::Call>& calls, const Outcome& outcome) {
+  ordered_json list = ordered_json::array();
+  for (const auto& [index, call] : calls) {
+    const auto arguments = arguments_of(call, outcome);
+    if (!arguments) continue;
+    list.push_back(
+        {{"id", call.id}, {"function", {{"name", call.name}, {"arguments", *arguments}}}});
+  }
+  return list;
 }
 
 class OllamaFormat final : public AnswerFormat {
@@ -32,14 +29,12 @@ class OllamaFormat final : public AnswerFormat {
   const char* stream_type() const override { return "application/x-ndjson"; }
 
   void chunk(std::string& out, int, const Delta& delta, const Answer::Part&) override {
-    Delta rest = delta;
     for (const auto& [index, call] : delta.calls) {
       if (index >= calls_.size()) calls_.resize(index + 1);
-      if (!call.id.empty()) calls_[index] = {call.id, call.name, {}};
-      calls_[index].arguments += call.arguments;
+      if (!call.id.empty()) calls_[index] = {index, {call.id, call.name, {}}};
+      calls_[index].call.arguments += call.arguments;
     }
-    rest.calls.clear();
-    if (!rest.empty()) line(out, head(rest, false));
+    if (!delta.content.empty() || !delta.reasoning.empty()) line(out, head(delta, false));
   }
 
   // ollama says nothing while it reads a prompt, and every line has to be an answer.
@@ -47,11 +42,8 @@ class OllamaFormat final : public AnswerFormat {
   void progress(std::string&, int, const Progress&) override {}
 
   void closing(std::string& out, int, const Outcome& outcome, bool) override {
-    Delta calls;
-    for (const engine::ToolCall& call : calls_) {
-      if (!is_unfinished(call, outcome)) calls.calls.push_back({calls.calls.size(), call});
-    }
-    if (!calls.empty()) line(out, head(calls, false));
+    const ordered_json calls = calls_json(calls_, outcome);
+    if (!calls.empty()) line(out, head({}, false, calls));
     line(out, last({}, outcome));
   }
 
@@ -65,31 +57,27 @@ class OllamaFormat final : public AnswerFormat {
       out["done_reason"] = "load";
       return out;
     }
-    Delta delta = answers.front().delta;
-    const Outcome& outcome = answers.front().outcome;
-    std::erase_if(delta.calls,
-                  [&](const Delta::Call& c) { return is_unfinished(c.call, outcome); });
-    return last(delta, outcome);
+    return last(answers.front().delta, answers.front().outcome);
   }
 
  private:
   static void line(std::string& out, const ordered_json& value) { out += json_text(value) + "\n"; }
 
-  ordered_json head(const Delta& delta, bool done) const {
+  ordered_json head(const Delta& delta, bool done, const ordered_json& calls = nullptr) const {
     ordered_json out = {{"model", service_.settings.model_name},
                         {"created_at", time_text(created_)}};
-    const bool generated = !request_.chat || request_.single_message;
+    const bool generated = request_.route == Route::ollama_generate;
     ordered_json message = {{"role", "assistant"}, {"content", delta.content}};
     if (generated) message = {{"response", delta.content}};
     if (!delta.reasoning.empty()) message["thinking"] = delta.reasoning;
-    for (const auto& [index, call] : delta.calls) message["tool_calls"].push_back(call_json(call));
+    if (!calls.empty()) message["tool_calls"] = calls;
     out.update(generated ? message : ordered_json{{"message", message}});
     out["done"] = done;
     return out;
   }
 
   ordered_json last(const Delta& delta, const Outcome& outcome) const {
-    ordered_json out = head(delta, true);
+    ordered_json out = head(delta, true, calls_json(delta.calls, outcome));
     out["done_reason"] = outcome.end == Outcome::End::length ? "length" : "stop";
     out["total_duration"] = nanoseconds(outcome.read_seconds + outcome.write_seconds);
     out["load_duration"] = 0;
@@ -101,7 +89,7 @@ class OllamaFormat final : public AnswerFormat {
     return out;
   }
 
-  std::vector<engine::ToolCall> calls_;
+  std::vector<Delta::Call> calls_;  // so far
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <map>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "serve/api/service.h"
 
 namespace mrrope::serve {

@@ -1,6 +1,7 @@
 // The place of a conversation on the ladder: which rung a length means, and a picture of the context.
 "use strict";
 const ladder = (() => {
+  const { make } = markdown;
   const at = id => document.getElementById(id);
   const body = document.body.dataset;
   const context = Number(body.context), trained = Number(body.window), near = body.near === "yes";
@@ -15,13 +16,13 @@ const ladder = (() => {
   // Counts from 0; the last one for lengths that do not fit.
   const rungOf = length => Math.min(rungs.filter(r => r.end < length).length, rungs.length - 1);
 
-  function draw(parent, name, attributes, text) {
+  function shape(name, attributes, text = "") {
     const node = document.createElementNS(SVG, name);
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-    if (text !== undefined) node.textContent = text;
-    parent.append(node);
+    node.textContent = text;
     return node;
   }
+  const draw = (parent, ...what) => parent.append(shape(...what));
 
   // The tokens of a conversation by how their distance is seen from its end, first to last.
   function partsOf(length, rung) {
@@ -55,11 +56,7 @@ const ladder = (() => {
     for (const { end } of steps) draw(svg, "line", { class: "step", x1: x(end), x2: x(end), y1: top, y2: top + high });
   }
 
-  function box(high, attributes) {
-    const svg = document.createElementNS(SVG, "svg");
-    for (const [key, value] of Object.entries({ viewBox: "0 0 " + wide + " " + high, ...attributes })) svg.setAttribute(key, value);
-    return svg;
-  }
+  const box = (high, attributes) => shape("svg", { viewBox: "0 0 " + wide + " " + high, ...attributes });
 
   // Above, the bar; below, at the same scale and where that differs, how long the tokens seem to the model's
   // slowest pair, compared with the window that it was trained on.
@@ -95,12 +92,7 @@ const ladder = (() => {
     at("legend").replaceChildren(...parts.concat(planned > where.length ?
       [{ kind: "planned", size: planned - where.length, text: "about to be sent" }] : [],
       { kind: "free", size: Math.max(0, context - Math.max(where.length, planned)), text: "free" }).filter(({ size }) => size > 0)
-      .map(({ kind, size, text }) => {
-        const item = document.createElement("li"), mark = document.createElement("i");
-        mark.className = kind;
-        item.append(mark, number(size) + " " + text);
-        return item;
-      }));
+      .map(({ kind, size, text }) => make("li", "", [make("i", kind), number(size) + " " + text])));
     at("length").textContent = used;
     at("length").closest("div").hidden = !where.length;
     at("rung").textContent = where.rung + 1;

@@ -2,7 +2,6 @@
 #include "serve/schedule/scheduler.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "base/text.h"
@@ -94,6 +93,16 @@ void Scheduler::stop() {
   wake_.notify_all();
 }
 
+// `add` puts something into a list of work().
+void Scheduler::enqueue(const std::function<void()>& add) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
+    add();
+  }
+  wake_.notify_all();
+}
+
 std::shared_ptr<Answer> Scheduler::submit(Job job) {
   const auto size = static_cast<std::int64_t>(job.prompt.size());
   if (size == 0) throw ApiError(400, "the prompt is empty: there is nothing to continue", "prompt");
@@ -120,9 +129,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
   chooser->read(job.prompt);
   const bool constrained = !job.sampling.grammar.text.empty();
   job.sampling = {};
-  {
-    const std::lock_guard lock(mutex_);
-    if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
+  enqueue([&] {
     const int free = counts_.slots - counts_.slots_busy;
     if (static_cast<int>(queue_.size()) >= limits_.queue + free) {
       throw ApiError(
@@ -132,8 +139,7 @@ std::shared_ptr<Answer> Scheduler::submit(Job job) {
           {}, "queue_full");
     }
     queue_.push_back({std::move(job), answer, std::move(chooser), constrained});
-  }
-  wake_.notify_all();
+  });
   return answer;
 }
 
@@ -156,22 +162,12 @@ std::future<std::int64_t> Scheduler::run_on_slot(int number, SlotTask task) {
     return look_again();
   });
   std::future<std::int64_t> result = run.get_future();
-  {
-    const std::lock_guard lock(mutex_);
-    if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
-    tasks_.push_back({static_cast<std::size_t>(number), std::move(run)});
-  }
-  wake_.notify_all();
+  enqueue([&] { tasks_.push_back({static_cast<std::size_t>(number), std::move(run)}); });
   return result;
 }
 
 void Scheduler::between_rounds(std::function<bool()> step) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (refusing_) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
-    steps_.push_back(std::move(step));
-  }
-  wake_.notify_all();
+  enqueue([&] { steps_.push_back(std::move(step)); });
 }
 
 // The first in line, which then goes to its end.
@@ -226,9 +222,8 @@ Progress Scheduler::progress_of(const Slot& slot) {
 void Scheduler::publish(const Slot& slot) {
   const Progress now = progress_of(slot);
   const std::lock_guard lock(mutex_);
-  SlotState& kept = states_[static_cast<std::size_t>(&slot - slots_.data())];
-  const bool busy = slot.answer != nullptr;
-  kept = {now, busy, busy ? slot.job.length : kept.max_tokens};
+  states_[static_cast<std::size_t>(&slot - slots_.data())] = {now, slot.answer != nullptr,
+                                                              slot.job.length};
 }
 
 void Scheduler::work() {

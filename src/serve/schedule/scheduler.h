@@ -151,7 +151,7 @@ struct SchedulerCounts {
 // What a slot does, or did last.
 struct SlotState : Progress {
   bool busy = false;
-  std::int64_t max_tokens = 0;  // of the answer
+  std::int64_t max_tokens = 0;  // of the answer, while it is busy
 };
 
 class Scheduler {
@@ -222,6 +222,7 @@ class Scheduler {
     std::uint64_t last_used = 0;  // in rounds
   };
 
+  void enqueue(const std::function<void()>& add);
   void run_slot_tasks();
   void run_step();
   void admit();

@@ -4,66 +4,47 @@
 
 #include <future>
 
-#include "base/text.h"
 #include "support/processes.h"
 #include "support/raw_client.h"
-#include "support/scripted.h"
-#include "support/test.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
 
-// Writes until its context is full; waits while `held`, and takes its time if `slow`.
-class EndlessModel : public ScriptedModel {
- public:
-  using ScriptedModel::ScriptedModel;
-  bool ends_text(Token) const override { return false; }
-  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
-    while (held) std::this_thread::yield();
-    if (slow) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    ScriptedModel::read_together(readings, observer);
-  }
-  // With a message that takes forever.
-  std::optional<ChatTemplate> chat_template() const override {
-    if (!chats) return std::nullopt;
-    return ChatTemplate{
-        "{% for m in messages %}{{ m['content'] }}{% if 'forever' in m['content'] %}"
-        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}"
-        "{% endfor %}",
-        "", "", false};
-  }
-  std::atomic<bool> held = false;
-  std::atomic<bool> slow = false;
-  bool chats = false;
-};
+// A message that takes forever.
+constexpr const char* kForever =
+    "{% for m in messages %}{{ m['content'] }}{% if 'forever' in m['content'] %}"
+    "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{% endif %}"
+    "{% endfor %}";
 
+// Over a model that writes until its context is full.
 struct Running {
   explicit Running(const std::string& key = {}, const std::string& cors = {}, bool chats = false)
-      : model(ScriptedOptions{}),
+      : model({}, chats ? kForever : ""),
         ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 4000)) {
-    model.chats = chats;
+    model.endless = true;
     model.use(ladder);
-    ServerSettings s;
+    ServerSettings s = scripted_settings();
     s.port = 0;
-    s.slots = 2;
     s.queue = 20;
     s.context = 4000;
     s.key = key;
     s.cors = cors;
-    s.model_name = "scripted";
     s.on_request = [this](const std::string& line) {
       const std::lock_guard lock(mutex_);
       lines_.push_back(line);
     };
-    server = std::make_unique<ApiServer>(model, ladder, renderer, s, listen_on(s));
-    done = std::async(std::launch::async, [this] { server->run([this] { return stop.load(); }); });
+    listener = listen_on(s);
+    service.emplace(make_service(model, ladder, renderer, s));
+    done = std::async(std::launch::async,
+                      [this] { run_server(*service, listener, [this] { return stop.load(); }); });
   }
   ~Running() {
     model.held = false;
     stop = true;
   }
   std::string ask(const std::string& request) {
-    RawClient client(server->listener().port);
+    RawClient client(listener.port);
     client.send(request);
     client.close_sending();
     return client.read_until();
@@ -77,19 +58,16 @@ struct Running {
     const std::size_t at = text.find("\nmrrope_" + name + " ");
     return at == std::string::npos ? -1 : std::stod(text.substr(at + name.size() + 9));
   }
-  EndlessModel model;
+  PacedModel model;
   Ladder ladder;
   engine::ChatRenderer renderer;
-  std::unique_ptr<ApiServer> server;
+  Listener listener;
+  std::optional<Service> service;
   std::atomic<bool> stop = false;
   std::mutex mutex_;
   std::vector<std::string> lines_;
   std::future<void> done;  // last: waits for the server to end
 };
-
-bool has(const std::string& text, const std::string& word) {
-  return text.find(word) != std::string::npos;
-}
 
 // "SERVER METHOD PATH [HEADER; HEADER] [BODY]" as a request of its own.
 std::string reply(std::map<std::string, std::unique_ptr<Running>>& servers,
@@ -119,11 +97,9 @@ std::string reply(std::map<std::string, std::unique_ptr<Running>>& servers,
   }
   std::string text = said.substr(std::min(content + 4, said.size()));
   if (text.size() > 3000) text = text.substr(0, 15) + "...";
-  static const std::regex varying(
-      R"x("(\w*(_ms|_seconds?|_duration|created|created_at|modified_at|version|seed))":("[^"]*"|[-+.e0-9]+))x");
   text = std::regex_replace(text, std::regex(R"("id":"[a-z]+[-_][^"]*")"), R"("id":"ID")");
-  text = std::regex_replace(text, varying, R"("$1":0)");
-  text = std::regex_replace(text, std::regex("(^|\r\n)[0-9a-f]+\r\n"), "");  // sizes of chunks
+  text = std::regex_replace(timeless(text), std::regex("(^|\r\n)[0-9a-f]+\r\n"),
+                            "");  // sizes of chunks
   return out + "\n" + text.substr(0, text.find_last_not_of("\r\n ") + 1);
 }
 
@@ -142,15 +118,15 @@ TEST(Server, RefusesBodiesThatAreNotWhatTheirHeadSays) {
         "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
         "Authorization: Bearer sesame\r\n" +
         head);
-    EXPECT_TRUE(has(said, std::string("HTTP/1.1 ") + status)) << said;
-    EXPECT_TRUE(has(said, "{\"error\":{\"message\":")) << said;
-    EXPECT_TRUE(has(said, "Connection: close")) << said;
+    EXPECT_TRUE(contains(said, std::string("HTTP/1.1 ") + status)) << said;
+    EXPECT_TRUE(contains(said, "{\"error\":{\"message\":")) << said;
+    EXPECT_TRUE(contains(said, "Connection: close")) << said;
   };
   error("Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 3\r\n\r\nabc", "415");
   error("Content-Length: 99999999\r\n\r\nabc", "413");
   error("Content-Length: 100\r\n\r\nabc", "400");
   error("Content-Length: 3\r\n\r\n[],", "400");
-  EXPECT_FALSE(has(s.ask(get_request("/" + std::string(3000, 'x'))), std::string(300, 'x')));
+  EXPECT_FALSE(contains(s.ask(get_request("/" + std::string(3000, 'x'))), std::string(300, 'x')));
 }
 
 std::string chat_request(const std::string& content) {
@@ -165,7 +141,7 @@ TEST(Server, AChatDoesNotWaitForThoseThatHaveGone) {
   {
     std::vector<std::unique_ptr<RawClient>> clients;
     for (int i = 0; i < 40; ++i) {
-      clients.push_back(std::make_unique<RawClient>(s.server->listener().port));
+      clients.push_back(std::make_unique<RawClient>(s.listener.port));
       clients.back()->send(chat_request("forever"));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -173,7 +149,7 @@ TEST(Server, AChatDoesNotWaitForThoseThatHaveGone) {
   const auto began = std::chrono::steady_clock::now();
   const std::string said = s.ask(chat_request("hello"));
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
-  EXPECT_TRUE(has(said, "200 OK") && has(said, "\"completion_tokens\":3")) << said;
+  EXPECT_TRUE(contains(said, "200 OK") && contains(said, "\"completion_tokens\":3")) << said;
 }
 
 TEST(Server, ChatsGoOnWhenTheirProcessIsKilled) {
@@ -183,7 +159,7 @@ TEST(Server, ChatsGoOnWhenTheirProcessIsKilled) {
   ASSERT_EQ(keeper.size(), 1U);
   ::kill(keeper.begin()->first, SIGKILL);
   const std::string said = s.ask(chat_request("hello"));
-  EXPECT_TRUE(has(said, "200 OK")) << said;
+  EXPECT_TRUE(contains(said, "200 OK")) << said;
   for (const auto& child : test::new_children(before)) EXPECT_NE(child.second, 'Z');
 }
 
@@ -204,7 +180,7 @@ TEST(Server, LogsEveryRequestWithoutItsContent) {
   while (s.lines().size() < 7) std::this_thread::yield();
   std::string all;
   for (const std::string& line : s.lines()) all += line.substr(20) + "\n";
-  const auto at = [&](const std::string& text) { return has(all, text); };
+  const auto at = [&](const std::string& text) { return contains(all, text); };
   EXPECT_TRUE(at(" GET /health: 200, ")) << all;
   EXPECT_TRUE(at(" ms, 7 tokens in, 0 cached, 5 out, rung 1\n")) << all;
   EXPECT_TRUE(at(" ms, 7 tokens in, 6 cached, 6 out, rung 1\n")) << all;
@@ -219,28 +195,28 @@ TEST(Server, LogsAStreamWhoseClientIsGone) {
   Running s;
   s.model.slow = true;
   {
-    RawClient client(s.server->listener().port);
+    RawClient client(s.listener.port);
     client.send(post_request("/v1/completions",
                              R"({"prompt": "abc", "max_tokens": 3000, "stream": true})"));
     client.read_until("data: ");
   }
   while (s.lines().empty()) std::this_thread::yield();
-  EXPECT_TRUE(has(s.lines().front(), " POST /v1/completions: 499, ")) << s.lines().front();
-  EXPECT_TRUE(has(s.lines().front(), " 4 tokens in, 0 cached, ")) << s.lines().front();
+  EXPECT_TRUE(contains(s.lines().front(), " POST /v1/completions: 499, ")) << s.lines().front();
+  EXPECT_TRUE(contains(s.lines().front(), " 4 tokens in, 0 cached, ")) << s.lines().front();
 }
 
 TEST(Server, ShowsASlotAtWork) {
   Running s;
   s.model.slow = true;
-  RawClient client(s.server->listener().port);
+  RawClient client(s.listener.port);
   client.send(
       post_request("/v1/completions", R"({"prompt": "abc", "max_tokens": 3000, "stream": true})"));
   std::string slots;
-  while (!has(slots, "\"has_next_token\":true")) slots = s.ask(get_request("/slots"));
-  EXPECT_TRUE(has(slots, "\"is_processing\":true")) << slots;
-  EXPECT_TRUE(has(slots, "\"prefill\":{\"read\":4,\"total\":4")) << slots;
+  while (!contains(slots, "\"has_next_token\":true")) slots = s.ask(get_request("/slots"));
+  EXPECT_TRUE(contains(slots, "\"is_processing\":true")) << slots;
+  EXPECT_TRUE(contains(slots, "\"prefill\":{\"read\":4,\"total\":4")) << slots;
   client.close();
-  while (has(slots, "\"is_processing\":true")) slots = s.ask(get_request("/slots"));
+  while (contains(slots, "\"is_processing\":true")) slots = s.ask(get_request("/slots"));
 }
 
 TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
@@ -249,18 +225,18 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
     const std::string body =
         std::string(R"({"prompt": "abc", "max_tokens": 5, "stream": )") + stream + "}";
     s.model.held = true;
-    RawClient client(s.server->listener().port);
+    RawClient client(s.listener.port);
     client.send(post_request("/v1/completions", body));
     client.close_sending();
     // The server has noticed: it checks whether the client still reads.
     client.read_until(std::string(stream) == "true" ? ": waiting" : "100 Continue");
     s.model.held = false;
-    EXPECT_TRUE(has(client.read_until(), "\"finish_reason\":\"length\"")) << stream;
+    EXPECT_TRUE(contains(client.read_until(), "\"finish_reason\":\"length\"")) << stream;
 
     // A disconnected client is not answered; an answer of this length takes seconds.
     const double before = s.metric("answers_total{end=\"cancelled\"}");
     s.model.slow = true;
-    RawClient gone(s.server->listener().port);
+    RawClient gone(s.listener.port);
     gone.send(post_request("/v1/completions", std::string(R"({"prompt": "abc", "stream": )") +
                                                   stream + R"(, "max_tokens": 3900})"));
     while (s.metric("slots_busy") == 0) std::this_thread::yield();
@@ -275,7 +251,7 @@ TEST(Server, HalfClosedClientGetsItsAnswerAndDisconnectedOneDoesNot) {
 TEST(Server, NoticesThatAClientOfOllamasRoutesIsGone) {
   Running s;
   s.model.held = true;
-  RawClient client(s.server->listener().port);
+  RawClient client(s.listener.port);
   client.send(post_request("/api/generate", R"({"prompt": "abc", "options": {"num_predict": 3}})"));
   client.read_until("\r\n\r\n");
   client.close();
@@ -289,7 +265,7 @@ TEST(Server, NoticesThatAClientOfOllamasRoutesIsGone) {
 // A client that reads nothing must not delay a server that is shutting down.
 TEST(Server, StopsEvenIfAClientReadsNothing) {
   Running s;
-  RawClient client(s.server->listener().port, 4096);
+  RawClient client(s.listener.port, 4096);
   client.send(
       post_request("/v1/completions",
                    R"({"prompt": "abc", "max_tokens": 3900, "logprobs": 20, "stream": true})"));

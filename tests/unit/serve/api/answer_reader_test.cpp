@@ -15,8 +15,7 @@ constexpr std::chrono::milliseconds kLimit{60000};
 
 // Tools, calls and thoughts in the tags that Qwen's models use.
 std::string tool_template() {
-  std::ifstream in(std::string(MRROPE_GOLDEN_DIR) + "/tool_calls.jinja");
-  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::string text = test::read_file(MRROPE_GOLDEN_DIR "/tool_calls.jinja");
   text.pop_back();  // the end of the last line
   return text;
 }

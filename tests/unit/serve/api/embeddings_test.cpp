@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embeddings over a model without weights, and the lines of the log.
-
-#include "serve/api/service.h"
-#include "support/scripted.h"
-#include "support/test.h"
-#include "unit/serve/routes.h"
-#include "unit/serve/schedule/finish.h"
+// Embeddings over a model without weights, and what a file says of its model.
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
@@ -28,28 +23,13 @@ class Embedder : public ScriptedModel {
   std::set<std::thread::id> threads;  // that computed
 };
 
-struct EmbedTrial {
-  explicit EmbedTrial(TimelineModel& m)
-      : model(m),
-        ladder(make_ladder(make_plan(m.facts().geometry, Extension{}), 2000)),
-        service(make_service(m, ladder, renderer, settings())),
-        scheduler(m, ladder, SchedulerLimits{2, 8, 2000}) {}
-  static ServerSettings settings() {
-    ServerSettings s;
-    s.context = 2000;
-    s.model_name = "scripted";
-    return s;
-  }
+struct EmbedTrial : Served {
+  using Served::Served;
   ordered_json ask(const ordered_json& body, Route route = Route::embeddings) {
     use = {};
     return embeddings_reply(
-        service, scheduler, route, body.dump(), [] { return false; }, use);
+        service, *scheduler, route, body.dump(), [] { return false; }, use);
   }
-  TimelineModel& model;
-  engine::ChatRenderer renderer;
-  Ladder ladder;
-  Service service;
-  Working scheduler;
   Progress use;
 };
 
@@ -78,7 +58,7 @@ TEST(Embeddings, AThousandTextsLeaveRoomForAnswers) {
   EmbedTrial t(model);
   Job job = greedy({1, 2, 3}, 200);
   job.sampling.ignore_end = true;
-  const auto answer = t.scheduler.submit(job);
+  const auto answer = t.scheduler->submit(job);
   const std::vector<std::string> texts(1000, "abc");
   EXPECT_EQ(t.ask({{"input", texts}})["data"].size(), 1000);
   EXPECT_EQ(t.use.prompt, 4000);
@@ -93,40 +73,17 @@ TEST(Embeddings, AClientThatIsGoneCostsNoMore) {
   int asked = 0;
   const std::string body = ordered_json{{"input", std::vector<std::string>(2048, "abc")}}.dump();
   const int status = status_of([&] {
-    t.scheduler.between_rounds([] {
+    t.scheduler->between_rounds([] {
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
       return true;
     });
     embeddings_reply(
-        t.service, t.scheduler, Route::embeddings, body, [&] { return ++asked > 1; }, use);
+        t.service, *t.scheduler, Route::embeddings, body, [&] { return ++asked > 1; }, use);
   });
   EXPECT_EQ(status, 499);
-  while (!t.scheduler.idle()) std::this_thread::yield();
-  t.scheduler.refuse_new();
+  while (!t.scheduler->idle()) std::this_thread::yield();
+  t.scheduler->refuse_new();
   EXPECT_EQ(status_of([&] { t.ask({{"input", "a"}}); }), 503);
-}
-
-TEST(RequestLog, HasCountsInWordsOrJson) {
-  Progress use;
-  const auto line = [&](bool json) { return log_line(use, "POST /completion", 12.34, 200, json); };
-  EXPECT_EQ(line(false).substr(20), " POST /completion: 200, 12.3 ms");
-  Progress answer;
-  answer.prompt = 30;
-  answer.cached = 20;
-  answer.written = 5;
-  answer.length = 35;
-  answer.rung = 2;
-  add_use(use, answer);
-  answer.rung = 1;
-  add_use(use, answer);
-  EXPECT_EQ(line(false).substr(20),
-            " POST /completion: 200, 12.3 ms, 60 tokens in, 40 cached, 10 out, rung 3");
-  const auto json = ordered_json::parse(line(true));
-  EXPECT_EQ(json.at("time").get<std::string>().size(), 20);
-  ordered_json rest = json;
-  rest.erase("time");
-  EXPECT_EQ(rest, ordered_json::parse(R"({"method": "POST", "route": "/completion", "in": 60,
-      "cached": 40, "out": 10, "ms": 12.3, "rung": 2, "status": 200})"));
 }
 
 TEST(ModelCard, IsThatOfTheFile) {

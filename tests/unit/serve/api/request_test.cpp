@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/request.h"
-
 #include "base/json.h"
-#include "base/text.h"
 #include "serve/serve_files.h"
 #include "support/allocations.h"
-#include "support/test.h"
-#include "unit/serve/routes.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
@@ -51,7 +47,6 @@ ordered_json members(const CompletionRequest& r) {
   };
   const auto given = [](const auto& value) { return value ? ordered_json(*value) : nullptr; };
   return {{"chat", r.chat},
-          {"single_message", r.single_message},
           {"load_only", r.load_only},
           {"model", r.model},
           {"prompts", prompts_json(r)},

@@ -1,69 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/api/service.h"
-
-#include <condition_variable>
-
 #include "support/crowd.h"
-#include "support/scripted.h"
-#include "support/test.h"
-#include "unit/serve/routes.h"
-#include "unit/serve/schedule/finish.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
 
-// Stops before its computation number `at` until open() is called.
-class GatedModel : public ScriptedModel {
- public:
-  explicit GatedModel(int at) : ScriptedModel(ScriptedOptions{}), at_(at) {}
-  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
-    {
-      std::unique_lock lock(mutex_);
-      ++calls_;
-      changed_.wait(lock, [&] { return open_ || calls_ != at_; });
-    }
-    ScriptedModel::read_together(readings, observer);
-  }
-  void open() {
-    const std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-
- private:
-  const int at_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false;
-  int calls_ = 0;
-};
-
-ServerSettings settings() {
-  ServerSettings s;
-  s.context = 2000;
-  s.model_name = "scripted";
-  s.method = "none";
-  return s;
-}
-
 ServerSettings without_time() {
-  ServerSettings s = settings();
+  ServerSettings s = scripted_settings();
   s.timeout = std::chrono::seconds(-1);
   return s;
-}
-
-struct Trial {
-  explicit Trial(ScriptedModel& model, const ServerSettings& s = settings())
-      : ladder(make_ladder(make_plan(model.facts().geometry, Extension{}), 2000)),
-        service(make_service(model, ladder, renderer, s)) {}
-  engine::ChatRenderer renderer;
-  Ladder ladder;
-  Service service;
-};
-
-std::vector<PendingAnswer> submitted(Trial& t, Scheduler& scheduler,
-                                     const CompletionRequest& request) {
-  return submit(t.service, scheduler, prepare_jobs(t.service, request, {}), request.answers, 1);
 }
 
 // What a job has that not every job has.
@@ -82,21 +27,20 @@ std::string described(const PreparedJob& order) {
 
 TEST(Service, AnswersOrRefuses) {
   ScriptedModel model({});
-  ServerSettings any = settings();
+  ServerSettings any = scripted_settings();
   any.any_model = true;
   any.context = std::int64_t{1} << 40;
-  const Trial t(model), open(model, any);
+  const Served t(model), open(model, any);
   const Service& service = t.service;
   const auto job = [&](const std::string& body, Route route) {
-    return described(prepare_jobs(service, parse_request(body, route, service.limits), {}).front());
+    return described(prepare_jobs(service, t.parsed(body, route), {}).front());
   };
   const test::Functions functions = {
       {"job", [&](auto& a) { return job(a[0], Route::completion); }},
       {"chat", [&](auto& a) { return job(a[0], Route::chat); }},
       {"seed",
        [&](auto& a) {
-         const auto request = parse_request(a[0], Route::completion, service.limits);
-         return std::to_string(prepare_jobs(service, request, {}).front().job.sampling.seed);
+         return cat(prepare_jobs(service, t.parsed(a[0]), {}).front().job.sampling.seed);
        }},
       {"tokenize", [&](auto& a) { return tokenize_reply(service, a[0], {}).dump(); }},
       {"detokenize", [&](auto& a) { return detokenize_reply(service, a[0]).dump(); }},
@@ -104,6 +48,17 @@ TEST(Service, AnswersOrRefuses) {
       {"models", [&](auto&) { return models_reply(service)["data"][0]["id"].dump(); }},
       {"model", [&](auto& a) { return check_model(service, a[0]), std::string("ok"); }},
       {"any", [&](auto& a) { return check_model(open.service, a[0]), std::string("ok"); }},
+      {"log",
+       [](auto& a) {
+         Progress use;
+         for (int rung = std::stoi(a[1]); rung > 0; --rung) {
+           add_use(
+               use,
+               {.prompt = 30, .cached = 20, .written = 5, .length = 35, .rung = std::size_t(rung)});
+         }
+         const std::string line = log_line(use, "POST /completion", 12.34, 200, a[0] == "json");
+         return std::regex_replace(line, std::regex("2[-0-9T:]{18}Z"), "TIME");
+       }},
       {"limits",
        [&](auto&) {
          return cat(open.service.limits.bytes, " bytes, ", open.service.limits.values, " values");
@@ -124,7 +79,7 @@ TEST(Service, AnswersOrRefuses) {
 }
 
 // A model whose tokenizer asks whether to go on.
-class PatientModel : public ScriptedModel {
+class AskingModel : public ScriptedModel {
  public:
   using ScriptedModel::ScriptedModel;
   std::optional<std::vector<Token>> tokenize_unless(
@@ -138,11 +93,10 @@ class PatientModel : public ScriptedModel {
 };
 
 TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
-  PatientModel model(ScriptedOptions{});
-  const Trial trial(model), expired(model, without_time());
+  AskingModel model(ScriptedOptions{});
+  const Served trial(model), expired(model, without_time());
   const Service &service = trial.service, &late = expired.service;
-  const CompletionRequest request =
-      parse_request(R"({"prompt": "abc"})", Route::completion, service.limits);
+  const CompletionRequest request = trial.parsed(R"({"prompt": "abc"})");
   const std::string body = R"({"content": "abc"})";
   const auto gone = [] { return true; };
   EXPECT_EQ(prepare_jobs(service, request, {}).front().job.prompt.size(), 4U);
@@ -152,23 +106,15 @@ TEST(Service, TokenizingStopsOnDisconnectAndTimeout) {
   EXPECT_EQ(status_of([&] { tokenize_reply(late, body, {}); }), 504);
 }
 
-class ChattyModel : public ScriptedModel {
- public:
-  using ScriptedModel::ScriptedModel;
-  std::optional<ChatTemplate> chat_template() const override {
-    return ChatTemplate{"{% for m in messages %}{{ m['content'] }}{% endfor %}", "", "", false};
-  }
-};
-
 TEST(Service, WaitingForATemplateEnds) {
   const auto before = test::children_of(getpid());
-  ChattyModel model(ScriptedOptions{});
-  Trial trial(model);
+  PacedModel model({}, kJoinedMessages);
+  Served trial(model);
   const Service& service = trial.service;
   ASSERT_EQ(service.chat_error, "");
   const Service late = make_service(model, trial.ladder, trial.renderer, without_time());
   const std::string chat = R"({"messages": [{"role": "user", "content": "x"}]})";
-  const CompletionRequest request = parse_request(chat, Route::chat, service.limits);
+  const CompletionRequest request = trial.parsed(chat, Route::chat);
   const auto gone = [] { return true; };
   test::Crowd crowd(trial.renderer, before);
   EXPECT_EQ(status_of([&] { prepare_jobs(service, request, {}); }), 429);
@@ -179,21 +125,14 @@ TEST(Service, WaitingForATemplateEnds) {
   EXPECT_EQ(status_of([&] { prepare_jobs(late, request, {}); }), 504);
   EXPECT_EQ(status_of([&] { apply_template_reply(service, chat, gone); }), 499);
   const std::string grammar = R"({"prompt": "x", "grammar": "root ::= [a-z]"})";
-  EXPECT_EQ(status_of([&] {
-              prepare_jobs(service, parse_request(grammar, Route::completion, service.limits),
-                           gone);
-            }),
-            499);
+  EXPECT_EQ(status_of([&] { prepare_jobs(service, trial.parsed(grammar), gone); }), 499);
 }
 
 // Whatever goes wrong in a stream, its client is told.
 TEST(Service, AStreamThatFailsEndsWithAnError) {
   ScriptedModel model({});
-  Trial t(model);
-  model.use(t.ladder);
-  Working scheduler(model, t.ladder, {1, 4, 2000});
-  const CompletionRequest request =
-      parse_request(R"({"prompt": "abc", "max_tokens": 3})", Route::completion, t.service.limits);
+  Served t(model);
+  const CompletionRequest request = t.parsed(R"({"prompt": "abc", "max_tokens": 3})");
   struct FailingFormat final : AnswerFormat {
     using AnswerFormat::AnswerFormat;
     void chunk(std::string&, int, const Delta&, const Answer::Part&) override {}
@@ -202,11 +141,9 @@ TEST(Service, AStreamThatFailsEndsWithAnError) {
     }
     ordered_json whole(const std::vector<Completion>&) override { return {}; }
   };
-  EventStream stream(t.service, submitted(t, scheduler, request),
-                     std::make_unique<FailingFormat>(AnswerFormat::Basis{t.service, request, 7}));
-  std::string out;
-  while (!stream.next(out, std::chrono::milliseconds(100))) {
-  }
+  const std::string out =
+      text_of({t.service, t.submitted(request),
+               std::make_unique<FailingFormat>(AnswerFormat::Basis{t.service, request, 7})});
   EXPECT_EQ(out.rfind("data: {\"error\":{\"message\":\"no such key\"", 0), 0U) << out;
 }
 
@@ -223,29 +160,22 @@ TEST(Service, TimeLeftCountsThatALongTextReadsSlower) {
 // A stream reports the progress of a long prompt in comments, which clients skip; the log does so
 // in lines.
 TEST(Service, LongPromptsReportProgress) {
-  GatedModel model(2);  // the prompt takes two computations
-  Trial t(model);
-  model.use(t.ladder);
+  PacedModel model;
+  model.held_after = 512;  // the first of two computations
   std::vector<std::string> log;
-  SchedulerLimits limits{1, 4, 2000};
-  limits.quiet = std::chrono::milliseconds(0);
-  limits.on_prefill = [&](const Progress& p) {
-    log.push_back(prefill_text(p, t.ladder.rungs().size()));
-  };
-  Working scheduler(model, t.ladder, limits);
+  ServerSettings settings = scripted_settings();
+  settings.quiet = std::chrono::milliseconds(0);
+  settings.on_prefill = [&](const Progress& p) { log.push_back(prefill_text(p, 1)); };
+  Served t(model, settings);
   const CompletionRequest request =
-      parse_request(R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})",
-                    Route::completion, t.service.limits);
-  EventStream stream(t.service, submitted(t, scheduler, request),
-                     make_format({t.service, request, 7}));
+      t.parsed(R"({"prompt": ")" + std::string(799, 'x') + R"(", "max_tokens": 3})");
+  EventStream stream(t.service, t.submitted(request), make_format({t.service, request, 7}));
   std::string out;
   while (out.empty()) EXPECT_FALSE(stream.next(out, std::chrono::milliseconds(100)));
   EXPECT_EQ(out.rfind(": {\"mrrope\":{\"rung\":0,", 0), 0U) << out;
   EXPECT_TRUE(contains(out, "\"prefill\":{\"read\":512,\"total\":800,"));
-  model.open();
-  while (!stream.next(out, std::chrono::milliseconds(100))) {
-  }
-  EXPECT_TRUE(contains(out, "data: [DONE]\n\n"));
+  model.release();
+  EXPECT_TRUE(contains(text_of(std::move(stream)), "data: [DONE]\n\n"));
   ASSERT_EQ(log.size(), 2U);
   EXPECT_EQ(log[0].rfind("reading a prompt: 512 of 800 tokens, ", 0), 0U) << log[0];
   EXPECT_TRUE(contains(log[0], " left, rung 1 of 1"));

@@ -2,11 +2,8 @@
 // Conversations saved and restored, over a small random model whose context grows.
 #include <sys/stat.h>
 
-#include "engine/llama/local.h"
-#include "serve/api/service.h"
 #include "support/random_model.h"
-#include "support/test.h"
-#include "unit/serve/schedule/finish.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
@@ -19,20 +16,19 @@ class SlotFiles : public testing::Test {
   SlotFiles() : file_(metadata_of("llama"), 7) {
     Model facts = read_model(file_.path());
     facts.geometry.train_length = 64;
-    model_ = open_local(facts, exact_caches_apart(kSlots, kContext));
-    ladder_ = growing(facts.geometry, kContext);
-    model_->use(ladder_);
     ServerSettings settings;
     settings.slots = kSlots;
     settings.context = kContext;
     settings.slot_folder = folder_.path();
     settings.slot_owner = {"this model", "this ladder", "f32", "f32", "3 caches"};
-    service_ = std::make_unique<Service>(make_service(*model_, ladder_, renderer_, settings));
-    scheduler_ = std::make_unique<Working>(*model_, ladder_, SchedulerLimits{kSlots, 8, kContext});
+    trial_ = std::make_unique<LocalTrial>(facts, exact_caches_apart(kSlots, kContext),
+                                          growing(facts.geometry, kContext), settings);
+    service_ = std::make_unique<Service>(
+        make_service(*trial_->model, trial_->ladder, renderer_, settings));
   }
 
   ordered_json act(const std::string& slot, const std::string& action, const std::string& name) {
-    return slot_action_reply(*service_, *scheduler_, slot, action,
+    return slot_action_reply(*service_, *trial_->scheduler, slot, action,
                              name.empty() ? "{}" : ordered_json{{"filename", name}}.dump(),
                              [] { return false; });
   }
@@ -47,19 +43,14 @@ class SlotFiles : public testing::Test {
   }
   Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true,
            const std::string& salt = {}) {
-    Job job = greedy(prompt, length);
-    job.cache_salt = salt;
-    job.cache_prompt = reuse;
-    return finish(*scheduler_->submit(std::move(job)));
+    return trial_->ask(prompt, length, reuse, salt);
   }
 
   RandomModel file_;
   test::TempFolder folder_;
-  std::unique_ptr<TimelineModel> model_;
-  Ladder ladder_;
   engine::ChatRenderer renderer_;
+  std::unique_ptr<LocalTrial> trial_;
   std::unique_ptr<Service> service_;
-  std::unique_ptr<Working> scheduler_;
 };
 
 TEST_F(SlotFiles, AConversationGoesOnOnItsRung) {
@@ -70,7 +61,7 @@ TEST_F(SlotFiles, AConversationGoesOnOnItsRung) {
   EXPECT_EQ(saved["n_saved"], 209);  // the last token was not read
   EXPECT_EQ(saved["n_written"], std::filesystem::file_size(folder_ / "chat_1.bin"));
   EXPECT_EQ(act("0", "erase", "")["n_erased"], 209);
-  EXPECT_EQ(scheduler_->slots()[0].length, 0);
+  EXPECT_EQ(trial_->scheduler->slots()[0].length, 0);
 
   prompt.insert(prompt.end(), first.tokens.begin(), first.tokens.end());
   prompt.push_back(5);
@@ -78,8 +69,8 @@ TEST_F(SlotFiles, AConversationGoesOnOnItsRung) {
   for (int slot = 0; slot < kSlots; ++slot) act(std::to_string(slot), "erase", "");
   const ordered_json restored = act("2", "restore", "chat_1.bin");
   EXPECT_EQ(restored["n_restored"], 209);
-  EXPECT_EQ(scheduler_->slots()[2].length, 209);
-  EXPECT_EQ(scheduler_->slots()[2].rung, first.outcome.rung);
+  EXPECT_EQ(trial_->scheduler->slots()[2].length, 209);
+  EXPECT_EQ(trial_->scheduler->slots()[2].rung, first.outcome.rung);
   const Said warm = ask(prompt, 40);
   EXPECT_EQ(warm.outcome.cached, 209);
   EXPECT_EQ(warm.tokens, cold.tokens);
@@ -102,7 +93,7 @@ TEST_F(SlotFiles, ASavedConversationKeepsItsSalt) {
   // One without a salt is for those without.
   ask(prompt, 2);
   for (int slot = 0; slot < kSlots; ++slot) {
-    if (scheduler_->slots()[std::size_t(slot)].length > 20)
+    if (trial_->scheduler->slots()[std::size_t(slot)].length > 20)
       act(std::to_string(slot), "save", "salted");
   }
   EXPECT_EQ(restored("mine"), 0);
@@ -124,9 +115,10 @@ TEST_F(SlotFiles, NamesAndSlotsAreChecked) {
   EXPECT_EQ(status("0", "", "good"), 400);
   EXPECT_EQ(status("0", "restore", "missing"), 404);
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
-  const Service without = make_service(*model_, ladder_, renderer_, ServerSettings{});
-  EXPECT_THROW(slot_action_reply(without, *scheduler_, "0", "erase", "{}", [] { return false; }),
-               ApiError);
+  const Service without = make_service(*trial_->model, trial_->ladder, renderer_, {});
+  EXPECT_THROW(
+      slot_action_reply(without, *trial_->scheduler, "0", "erase", "{}", [] { return false; }),
+      ApiError);
 }
 
 // A file may come from anywhere.
@@ -157,8 +149,8 @@ TEST_F(SlotFiles, ForeignFilesAreRefused) {
   write(other);
   EXPECT_EQ(status("1", "restore", "bad"), 400);
   // Slots work on, the one that was to be filled is empty, and a good file is still good.
-  EXPECT_EQ(scheduler_->slots()[1].length, 0);
-  EXPECT_EQ(scheduler_->slots()[0].length, 101);
+  EXPECT_EQ(trial_->scheduler->slots()[1].length, 0);
+  EXPECT_EQ(trial_->scheduler->slots()[0].length, 101);
   EXPECT_EQ(act("1", "restore", "good")["n_restored"], 101);
   EXPECT_EQ(ask(random_words(101), 2).outcome.end, Outcome::End::length);
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // --deterministic on a quantized model, where the shape of a batch changes log-probabilities by
 // hundredths: the same request gets the same bits alone, in a crowd, and with whatever is cached.
-
-#include "engine/llama/local.h"
-#include "serve/schedule/scheduler.h"
-#include "support/test.h"
-#include "unit/serve/schedule/finish.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
@@ -13,30 +9,25 @@ namespace {
 constexpr std::int64_t kContext = 1024;
 constexpr int kSlots = 3;
 
-class Server {
- public:
-  explicit Server(bool deterministic) {
-    Model facts = read_model(MRROPE_TINY_MODEL);
-    facts.geometry.train_length = 256;  // so that there are rungs beyond it
-    model_ = open_local(facts, caches_apart(kSlots, kContext));
-    const Ladder ladder = growing(facts.geometry, kContext);
-    model_->use(ladder);
-    SchedulerLimits limits{kSlots, 8, kContext};
-    limits.deterministic = deterministic;
-    scheduler_ = std::make_unique<Working>(*model_, ladder, limits);
-  }
+Model with_rungs() {
+  Model facts = read_model(MRROPE_TINY_MODEL);
+  facts.geometry.train_length = 256;  // so that there are rungs beyond it
+  return facts;
+}
+
+struct Server : LocalTrial {
+  explicit Server(bool deterministic)
+      : LocalTrial(
+            with_rungs(), caches_apart(kSlots, kContext), growing(with_rungs().geometry, kContext),
+            {.slots = kSlots, .queue = 8, .context = kContext, .deterministic = deterministic}) {}
   std::shared_ptr<Answer> begin(const std::vector<Token>& prompt, std::int64_t length) {
     Job job = greedy(prompt, length);
     job.sampling.ignore_end = true;
-    return scheduler_->submit(std::move(job));
+    return scheduler->submit(std::move(job));
   }
   Said ask(const std::vector<Token>& prompt, std::int64_t length) {
     return finish(*begin(prompt, length));
   }
-
- private:
-  std::unique_ptr<TimelineModel> model_;
-  std::unique_ptr<Working> scheduler_;
 };
 
 std::vector<Token> words(std::size_t count, std::size_t seed) {

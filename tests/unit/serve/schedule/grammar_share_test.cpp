@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What answers under a grammar may take from others: slots and time.
-#include "base/text.h"
-#include "serve/schedule/scheduler.h"
-#include "support/scripted.h"
-#include "support/test.h"
-#include "unit/serve/schedule/finish.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {

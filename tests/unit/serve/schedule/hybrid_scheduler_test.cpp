@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler over models with recurrent layers: their sequences are computed one by one, and
 // what they have read is recomputed where a conversation goes back.
-
-#include "engine/llama/local.h"
-#include "serve/schedule/scheduler.h"
 #include "support/random_model.h"
-#include "support/test.h"
-#include "unit/serve/schedule/finish.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
@@ -14,24 +10,11 @@ namespace {
 constexpr std::int64_t kContext = 512;
 
 // A separate model for each answer that must be independent of the others.
-class Server {
- public:
-  explicit Server(const std::filesystem::path& file) {
-    model_ = open_local(read_model(file), exact_caches_apart(2, kContext));
-    const Ladder ladder = make_ladder(make_plan(model_->facts().geometry, Extension{}), kContext);
-    model_->use(ladder);
-    scheduler_ = std::make_unique<Working>(*model_, ladder, SchedulerLimits{2, 8, kContext});
-  }
-
-  Said ask(const std::vector<Token>& prompt, std::int64_t length, bool reuse = true) {
-    Job job = greedy(prompt, length);
-    job.cache_prompt = reuse;
-    return finish(*scheduler_->submit(std::move(job)));
-  }
-
- private:
-  std::unique_ptr<TimelineModel> model_;
-  std::unique_ptr<Working> scheduler_;
+struct Server : LocalTrial {
+  explicit Server(const std::filesystem::path& file)
+      : LocalTrial(read_model(file), exact_caches_apart(2, kContext),
+                   make_ladder(make_plan(read_model(file).geometry, Extension{}), kContext),
+                   {2, 8, kContext}) {}
 };
 
 class HybridScheduler : public testing::TestWithParam<const char*> {};

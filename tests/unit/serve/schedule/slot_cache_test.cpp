@@ -2,74 +2,26 @@
 // What conversations share, and how they get along in one cache. The scripted model counts what it
 // computes, and its answers depend on every token and on the rung, so a wrong copy changes them.
 
-#include "base/text.h"
-#include "serve/api/request.h"
-#include "serve/schedule/scheduler.h"
-#include "support/scripted.h"
-#include "support/test.h"
-#include "unit/serve/schedule/finish.h"
+#include "unit/serve/trial.h"
 
 namespace mrrope::serve {
 namespace {
 
-constexpr std::int64_t kContext = 600;
-constexpr std::int64_t kWindow = 256;
+constexpr const char* kNear = "far:pi(rung_step=1.19,headroom=1,near=64,near_step=64)";
 
-// Never ends its text, and can be made to wait before it computes.
-class PatientModel : public ScriptedModel {
- public:
-  using ScriptedModel::ScriptedModel;
-  void read_together(std::span<const Reading> readings, const LogitObserver& observer) override {
-    while (held || computed() >= held_after) std::this_thread::yield();
-    for (const Reading& reading : readings) most = std::max(most, reading.tokens.size());
-    together = std::max(together, readings.size());
-    ScriptedModel::read_together(readings, observer);
-  }
-  bool ends_text(Token) const override { return false; }
-  bool forgets() const override { return can_forget; }
-  std::size_t batch() const override { return 64; }
-
-  std::atomic<bool> held = false;
-  std::atomic<std::int64_t> held_after = 1 << 20;  // tokens
-  bool can_forget = true;
-  std::size_t most = 0;      // tokens of one reading
-  std::size_t together = 0;  // readings of one computation
-};
-
-ScriptedOptions windowed() { return {.train_length = kWindow}; }
-
-Ladder with_near_part(const Geometry& geometry) {
-  return make_ladder(
-      geometry, parse_method("far:pi(rung_step=1.19,headroom=1,near=64,near_step=64)"), kContext);
-}
-
-struct Trial {
-  explicit Trial(SchedulerLimits limits, bool can_forget = true, bool near = false)
-      : model(windowed()),
-        ladder(near ? with_near_part(model.facts().geometry)
-                    : growing(model.facts().geometry, kContext)) {
+struct Trial : ScriptedTrial {
+  explicit Trial(SchedulerLimits limits, bool can_forget = true, const char* method = "elastic:pro")
+      : ScriptedTrial(limits, {.train_length = 256}, method) {
+    model.endless = true;
     model.can_forget = can_forget;
-    model.use(ladder);
-    limits.context = kContext;
-    scheduler = std::make_unique<Working>(model, ladder, limits);
-  }
-  ~Trial() {
-    model.held = false;
-    model.held_after = 1 << 20;
+    model.most_batch = 64;
   }
   std::shared_ptr<Answer> submit(const std::string& text, std::int64_t length = 12,
                                  const std::string& salt = {}) {
-    return submit(model.tokenize(text, true, false), length, salt);
+    Job sent = job(text, length);
+    sent.cache_salt = salt;
+    return scheduler->submit(std::move(sent));
   }
-  std::shared_ptr<Answer> submit(const std::vector<Token>& prompt, std::int64_t length,
-                                 const std::string& salt = {}) {
-    Job job = greedy(prompt, length);
-    job.cache_salt = salt;
-    return scheduler->submit(std::move(job));
-  }
-  PatientModel model;
-  Ladder ladder;
-  std::unique_ptr<Working> scheduler;
 };
 
 std::vector<Token> alone(const std::string& text, std::int64_t length = 12) {
@@ -88,7 +40,7 @@ std::string conversations(const test::Arguments& a) {
   limits.slots = a[0][0] - '0';
   if (said("pool")) limits.pool = std::stol(a[0].substr(a[0].find("pool") + 5));
   limits.deterministic = said("deterministic");
-  Trial s(limits, !said("unforgetting"), said("near"));
+  Trial s(limits, !said("unforgetting"), said("near") ? kNear : "elastic:pro");
   std::string out;
   for (std::size_t i = 1; i < a.size(); ++i) {
     const std::size_t then = a[i].find(" then "), as = a[i].find(" as ");
@@ -118,7 +70,7 @@ TEST(SharedPrefix, IsCopiedFromARunningAnswerOnTheSameRung) {
     const auto running = s.submit(kSystem + std::string(size, 'A'), 100);
     while (s.scheduler->slots()[0].written < 10) std::this_thread::yield();
     const auto answer = s.submit(kSystem + "B");
-    s.model.held_after = 1 << 20;
+    s.model.release();
     const Said said = finish(*answer);
     EXPECT_EQ(said.outcome.cached, size == 20 ? kShared : 0);
     EXPECT_EQ(said.tokens, alone(kSystem + "B"));
@@ -154,7 +106,7 @@ TEST(SharedPrefix, OutlivesAReaderThatIsCancelled) {
 
 // Answers that together outgrow it take turns, and each is what it would have been alone.
 TEST(Pool, AnswersThatOutgrowItAreAllFinished) {
-  Trial s({.slots = 3, .pool = kContext});
+  Trial s({.slots = 3, .pool = kTrialContext});
   std::vector<std::string> prompts;
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 5; ++i) {
@@ -176,8 +128,8 @@ TEST(Deterministic, ReadsAndWritesInFixedShapes) {
   std::vector<std::shared_ptr<Answer>> answers;
   for (int i = 0; i < 4; ++i) answers.push_back(s.submit(std::string(300, char('a' + i)), 20));
   for (const auto& answer : answers) finish(*answer);
-  EXPECT_EQ(s.model.together, 1U);
-  EXPECT_LE(s.model.most, part);
+  EXPECT_EQ(s.model.most_readings, 1U);
+  EXPECT_LE(s.model.most_tokens, part);
 }
 
 // A prompt that is being read is waited for by its own salt alone.
