@@ -63,7 +63,7 @@ void read_into(RunRecord& record, eval::RecordedRun recorded, bool has_results) 
                                 [](const ordered_json& u) { return !u.contains("no_answer"); }));
   if (const eval::Task* task = eval::find_task(record.task); task != nullptr) {
     // Results come from the journal; an unfinished run shows those it has.
-    record.table = task->results(record.run, recorded.units);
+    record.table = task->results({record.run, std::move(recorded.units)});
   } else if (has_results) {
     const ordered_json results =
         read_json(fs::path(record.folder) / "results.json", {.bytes = std::uint64_t{64} << 20});

@@ -21,7 +21,7 @@ void run(std::span<const std::byte> bytes) {
     if (!recorded.run.is_object()) return;
     recorded.units =
         eval::parse_journal(text.substr(std::min(end + 1, text.size())), "journal").lines;
-    eval::unit_places(eval::task_of(recorded.run).places, recorded.run, recorded.units);
+    eval::unit_places(recorded);
     const eval::ResultTable results = results_of(recorded);
     eval::results_text(to_json(results));
     to_text(results);

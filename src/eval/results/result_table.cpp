@@ -71,12 +71,11 @@ const Task& task_of(const ordered_json& run) {
               "give the --out folder of an evaluation");
 }
 
-std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const ordered_json& run,
-                                   const std::vector<ordered_json>& units) {
+std::vector<UnitPlace> unit_places(const RecordedRun& recorded) {
   std::vector<UnitPlace> all;
   read_recorded([&] {
-    const PlaceOf place = places(run);
-    for (const ordered_json& unit : units) {
+    const PlaceOf place = task_of(recorded.run).places(recorded.run);
+    for (const ordered_json& unit : recorded.units) {
       try {
         all.push_back(place(unit));
       } catch (const nlohmann::json::exception& e) {
@@ -207,14 +206,13 @@ std::function<std::size_t(const ordered_json&)> method_finder(const ordered_json
   };
 }
 
-std::size_t collect(const ordered_json& run, const std::vector<ordered_json>& units,
-                    const MakePlaceOf& places,
+std::size_t collect(const RecordedRun& recorded,
                     const std::function<void(std::size_t, const ordered_json&)>& use) {
-  const auto method_of = method_finder(run);
-  const PlaceOf place_of = places(run);
+  const auto method_of = method_finder(recorded.run);
+  const PlaceOf place_of = task_of(recorded.run).places(recorded.run);
   std::set<UnitPlace> unanswered;
-  for (const ordered_json& unit : units) {
-    if (unit.value("task", ordered_json()) != run.at("task")) foreign_line(unit);
+  for (const ordered_json& unit : recorded.units) {
+    if (unit.value("task", ordered_json()) != recorded.run.at("task")) foreign_line(unit);
     const std::size_t method = method_of(unit);
     if (unit.contains("no_answer")) {
       unanswered.insert(place_of(unit));

@@ -66,6 +66,12 @@ double student_two_sided(double t, double degrees);
 // Holm's correction of p values for multiple comparisons. NaN stays NaN and does not count.
 std::vector<double> holm(std::span<const double> p);
 
+// A run as its folder has it: run.json, and the lines of the journal.
+struct RecordedRun {
+  ordered_json run;
+  std::vector<ordered_json> units;
+};
+
 // Where a unit belongs among all units of its run: no two have the same place, and a run on a local
 // engine writes its units in ascending order.
 using UnitPlace = std::vector<std::int64_t>;
@@ -100,9 +106,7 @@ struct Task {
   std::string section;  // heading of its part of a report
   std::vector<MetricInfo> metrics;
   MakePlaceOf places;
-  // Throws Error (corrupt).
-  std::function<ResultTable(const ordered_json& run, const std::vector<ordered_json>& units)>
-      results;
+  std::function<ResultTable(const RecordedRun&)> results;  // throws Error (corrupt)
 };
 
 // How reports show the loss of answers.
@@ -122,8 +126,7 @@ const Task& task_of(const ordered_json& run);
 
 // The places of journal lines. Throws Error (corrupt) on a line that is not of this run or lacks
 // something, with the number of the line.
-std::vector<UnitPlace> unit_places(const MakePlaceOf& places, const ordered_json& run,
-                                   const std::vector<ordered_json>& units);
+std::vector<UnitPlace> unit_places(const RecordedRun& recorded);
 
 // Refuses a run whose results would not fit into memory: the counts in run.json are only a claim.
 // Throws Error (corrupt) where the product is above 2 million.
@@ -266,8 +269,7 @@ ResultTable begin_table(const ordered_json& run);
 // answer is sent again by the next run, and then the later line counts. Returns how many never got
 // one. Throws Error (corrupt) on a line of another task or method, and what use and the JSON
 // library throw.
-std::size_t collect(const ordered_json& run, const std::vector<ordered_json>& units,
-                    const MakePlaceOf& places,
+std::size_t collect(const RecordedRun& recorded,
                     const std::function<void(std::size_t method, const ordered_json& unit)>& use);
 
 // Their mean, with its error over units.
@@ -328,16 +330,14 @@ std::string percent_score(const Estimate& score);
 // The results of a task, whose Filler(run, table, more...) has unit(method, line), called for every
 // line that holds an answer, and finish(), which adds the rows. Throws Error (corrupt).
 template <typename Filler, typename... More>
-ResultTable fill_table(const ordered_json& run, const std::vector<ordered_json>& units,
-                       const MakePlaceOf& places, const More&... more) {
+ResultTable fill_table(const RecordedRun& recorded, const More&... more) {
   ResultTable table;
   read_recorded([&] {
-    table = begin_table(run);
-    Filler filler(run, table, more...);
+    table = begin_table(recorded.run);
+    Filler filler(recorded.run, table, more...);
     check_grid({table.methods.size(), table.methods.size(), table.lengths.size()});
-    table.failed = collect(run, units, places, [&](std::size_t method, const ordered_json& unit) {
-      filler.unit(method, unit);
-    });
+    table.failed = collect(
+        recorded, [&](std::size_t method, const ordered_json& unit) { filler.unit(method, unit); });
     filler.finish();
     table.comparisons = compare_methods(table);
   });

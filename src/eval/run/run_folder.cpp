@@ -102,10 +102,10 @@ bool is_of_run(const std::vector<ordered_json>& lines, const ordered_json& run) 
 void make_folder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
-  throw_if(error || !folder_exists(folder), ErrorKind::failed,
-           cat("cannot make the folder ", folder.string(),
-               error ? ": " + error.message() : std::string(": a file has this name")),
-           "give --out a folder that can be written to");
+  fail_if(error || !folder_exists(folder),
+          cat("cannot make the folder ", folder.string(),
+              error ? ": " + error.message() : std::string(": a file has this name")),
+          "give --out a folder that can be written to");
   if (path_exists(folder / kRun)) return;
   for (const char* name : {kResults, "report.html"}) {
     if (!path_exists(folder / name)) continue;
@@ -117,10 +117,9 @@ void make_folder(const fs::path& folder) {
 
 [[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
   const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
-  throw Error(ErrorKind::failed,
-              cat("cannot ", what, " ", path.string(), ": ", std::strerror(code)),
-              space ? "free some space and give the same command again: finished work is kept"
-                    : "give --out a folder that can be written to");
+  fail(cat("cannot ", what, " ", path.string(), ": ", std::strerror(code)),
+       space ? "free some space and give the same command again: finished work is kept"
+             : "give --out a folder that can be written to");
 }
 
 // A journal or a line longer than this is not one of ours.
@@ -170,8 +169,8 @@ Journal::Journal(const fs::path& path) : path_(path) {
   try {
     if (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) cannot("lock", path, errno);
-      throw Error(ErrorKind::failed, cat("another run is writing to ", path.string()),
-                  "wait for it, or give another --out folder");
+      fail(cat("another run is writing to ", path.string()),
+           "wait for it, or give another --out folder");
     }
     parsed_ = read_journal(path);
   } catch (...) {
@@ -227,36 +226,37 @@ void RunFolder::begin(const ordered_json& identity, std::size_t units) {
   if (info_.shard.part()) {
     run["shard"] = {{"index", info_.shard.index}, {"count", info_.shard.count}, {"units", units}};
   }
-  run_ = std::move(run);
+  recorded_.run = std::move(run);
   started_ = time_text(std::time(nullptr));
   if (in_memory()) return;
 
   const std::vector<ordered_json>& lines = journal_->lines();
-  read_cost(same_run_there(folder_, run_));
+  read_cost(same_run_there(folder_, recorded_.run));
   if (!lines.empty()) {
-    if (!is_of_run(lines, run_)) {
+    if (!is_of_run(lines, recorded_.run)) {
       refuse_folder(folder_, cat("its ", kJournal, " is not of this run"));
     }
-    units_.assign(lines.begin() + 1, lines.end());
+    recorded_.units.assign(lines.begin() + 1, lines.end());
   }
   if (journal_->half_line() > 0) {
     notes_.push_back(cat("the journal ended in an incomplete line (", journal_->half_line(),
                          " bytes), which was removed: its unit is computed again"));
   }
-  if (!units_.empty()) {
-    notes_.push_back(cat("resuming: ", units_.size(), " units already done in ", folder_.string()));
+  if (!recorded_.units.empty()) {
+    notes_.push_back(
+        cat("resuming: ", recorded_.units.size(), " units already done in ", folder_.string()));
   }
   std::error_code error;
   if (fs::exists(fs::symlink_status(folder_ / kParts, error))) open_parts();
-  write_atomically(folder_ / kRun, results_text(run_));
+  write_atomically(folder_ / kRun, results_text(recorded_.run));
   cost_saved_ = std::chrono::steady_clock::now();
-  if (lines.empty()) journal_->append({{"journal", 1}, {"run", digest(run_)}});
+  if (lines.empty()) journal_->append({{"journal", 1}, {"run", digest(recorded_.run)}});
 }
 
 void RunFolder::open_parts() {
   parts_ = std::make_unique<Journal>(folder_ / kParts);
   const std::vector<ordered_json>& lines = parts_->lines();
-  if (!lines.empty() && !is_of_run(lines, run_)) {
+  if (!lines.empty() && !is_of_run(lines, recorded_.run)) {
     refuse_folder(folder_, cat("its ", kParts, " is not of this run"));
   }
 }
@@ -271,7 +271,7 @@ RunFolder::~RunFolder() {
 void RunFolder::append(const ordered_json& unit, const RunCost& so_far) {
   if (journal_) journal_->append(unit);
   if (parts_) parts_->clear();
-  units_.push_back(unit);
+  recorded_.units.push_back(unit);
   set_cost(so_far);
 }
 
@@ -289,7 +289,7 @@ void RunFolder::append_part(const UnitPlace& place, const ordered_json& part,
   const std::vector<ordered_json>& lines = parts_->lines();
   if (lines.empty() || lines.front().value("unit", ordered_json()) != ordered_json(place)) {
     parts_->clear();  // of a unit that the journal has
-    parts_->append({{"journal", 1}, {"run", digest(run_)}, {"unit", place}}, false);
+    parts_->append({{"journal", 1}, {"run", digest(recorded_.run)}, {"unit", place}}, false);
   }
   parts_->append(part, false);
   set_cost(so_far);
@@ -312,7 +312,7 @@ void RunFolder::read_cost(const ordered_json& there) {
     damaged_run(cat("\"measured\" in ", (folder_ / kRun).string(), " cannot be read: ", e.what()),
                 "delete its line \"measured\"");
   }
-  earlier_ = run_["measured"] = *measured;
+  earlier_ = recorded_.run["measured"] = *measured;
 }
 
 void RunFolder::set_cost(const RunCost& so_far) {
@@ -323,14 +323,14 @@ void RunFolder::set_cost(const RunCost& so_far) {
                             {"tokens", so_far.tokens},
                             {"tokens_per_second", double(so_far.tokens) / so_far.seconds},
                             {"peak_memory_bytes", peak_memory()}};
-  run_["measured"] = earlier_.is_null() ? now : total_cost(earlier_, now);
+  recorded_.run["measured"] = earlier_.is_null() ? now : total_cost(earlier_, now);
   cost_changed_ = true;
   if (std::chrono::steady_clock::now() - cost_saved_ >= kCostInterval) save_cost();
 }
 
 void RunFolder::save_cost() {
   if (in_memory() || !cost_changed_) return;
-  write_atomically(folder_ / kRun, results_text(run_));
+  write_atomically(folder_ / kRun, results_text(recorded_.run));
   cost_changed_ = false;
   cost_saved_ = std::chrono::steady_clock::now();
 }
@@ -346,9 +346,9 @@ Error RunFolder::interrupted(std::size_t units_done, std::size_t units, std::siz
 }
 
 RecordedRun read_run(const fs::path& folder) {
-  throw_if(!path_exists(folder / kRun), ErrorKind::failed,
-           cat(folder.string(), " is not a run folder: it has no ", kRun),
-           "give the --out folder of an evaluation");
+  fail_if(!path_exists(folder / kRun),
+          cat(folder.string(), " is not a run folder: it has no ", kRun),
+          "give the --out folder of an evaluation");
   RecordedRun recorded;
   recorded.run = read_run_json(folder / kRun);
   ParsedJournal journal = read_journal(folder / kJournal);

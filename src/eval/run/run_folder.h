@@ -89,11 +89,10 @@ class RunFolder {
   // this shard of it, has in all.
   void begin(const ordered_json& identity, std::size_t units = 0);
 
-  // What run.json holds. Valid after begin().
-  const ordered_json& run() const noexcept { return run_; }
-
-  // Finished units, oldest first.
-  const std::vector<ordered_json>& units() const noexcept { return units_; }
+  // What run.json holds, valid after begin(), and the finished units, oldest first.
+  const RecordedRun& recorded() const noexcept { return recorded_; }
+  const ordered_json& run() const noexcept { return recorded_.run; }
+  const std::vector<ordered_json>& units() const noexcept { return recorded_.units; }
   // The cost goes into run.json, on top of the cost of earlier calls, every few seconds and at the
   // end: a call that is killed loses the cost since the last time.
   void append(const ordered_json& unit, const RunCost& so_far = {});
@@ -126,21 +125,16 @@ class RunFolder {
   RunInfo info_;
   std::unique_ptr<Journal> journal_;
   std::unique_ptr<Journal> parts_;  // null: no file; the first line names run and unit
-  ordered_json run_;
+  RecordedRun recorded_;
   std::string started_;
   ordered_json earlier_;       // what calls before this one measured, or null
   bool cost_changed_ = false;  // since run.json was written
   std::chrono::steady_clock::time_point cost_saved_{};
-  std::vector<ordered_json> units_;
   std::vector<std::string> notes_;
 };
 
 // run.json and the units of a folder, for reports: without a lock, without a model. An incomplete
 // last line is ignored. Throws Error: failed (missing), corrupt.
-struct RecordedRun {
-  ordered_json run;
-  std::vector<ordered_json> units;
-};
 RecordedRun read_run(const std::filesystem::path& folder);
 
 // run.json of the run that a shard is part of.

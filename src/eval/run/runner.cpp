@@ -147,9 +147,9 @@ void ask_units(PromptModel& model, UnitWork& work, const std::vector<Unit>& unit
     }
     ++failed;
     last_failure = answer.failed;
-    throw_if(in_a_row >= std::max(kMaxConsecutiveFailures, parallel), ErrorKind::failed,
-             cat("no answer to ", in_a_row, " prompts in a row: ", last_failure),
-             "give the same command again once the server is back: answers so far are kept");
+    fail_if(in_a_row >= std::max(kMaxConsecutiveFailures, parallel),
+            cat("no answer to ", in_a_row, " prompts in a row: ", last_failure),
+            "give the same command again once the server is back: answers so far are kept");
   }
   if (!retries.empty()) {
     folder.add_note(cat("problems with the server: ", retries_text(retries),
@@ -192,8 +192,7 @@ RunCost run_units(const Target& target, UnitWork& work, const ordered_json& iden
   const std::vector<std::size_t> own = own_units(units, folder.info().shard);
   folder.begin(identity, own.size());
 
-  const std::vector<UnitPlace> places =
-      unit_places(task_of(identity).places, folder.run(), folder.units());
+  const std::vector<UnitPlace> places = unit_places(folder.recorded());
   std::map<UnitPlace, std::size_t> done;             // the line of each
   for (std::size_t i = 0; i < places.size(); ++i) {  // without an answer a unit is not done
     if (!folder.units()[i].contains("no_answer")) done[places[i]] = i;
@@ -435,7 +434,7 @@ void add_units(std::vector<Unit>& all, const std::vector<MethodUnderTest>& metho
 ResultTable run_job(const Target& target, UnitWork& work, const ordered_json& identity,
                     RunFolder& folder, Progress& progress) {
   const RunCost cost = run_units(target, work, identity, folder, progress);
-  ResultTable table = task_of(identity).results(folder.run(), folder.units());
+  ResultTable table = results_of(folder.recorded());
   folder.finish(results_text(to_json(table)), cost);
   return table;
 }

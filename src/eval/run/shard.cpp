@@ -47,8 +47,7 @@ Part read_part(const fs::path& folder) {
 
 // As one run would have written them.
 void put_in_order(RecordedRun& whole) {
-  const std::vector<UnitPlace> places =
-      unit_places(task_of(whole.run).places, whole.run, whole.units);
+  const std::vector<UnitPlace> places = unit_places(whole);
   std::map<UnitPlace, ordered_json> sorted;
   for (std::size_t i = 0; i < places.size(); ++i) {
     throw_if(!sorted.emplace(places[i], whole.units[i]).second, ErrorKind::corrupt,
@@ -162,7 +161,7 @@ WrittenRun write_joined(const std::vector<fs::path>& folders, const fs::path& ou
 }
 
 ResultTable results_of(const RecordedRun& recorded) {
-  return task_of(recorded.run).results(recorded.run, recorded.units);
+  return task_of(recorded.run).results(recorded);
 }
 
 }  // namespace mrrope::eval

@@ -287,8 +287,8 @@ std::string fill(std::string_view text, const Fill& values) {
 
 std::pair<std::string, std::string> around_mark(const std::string& prompt) {
   const std::size_t at = prompt.find(kChatMark);
-  throw_if(at == std::string::npos, ErrorKind::unsupported,
-           "the chat template drops the user's text", "give --form completion");
+  unsupported_if(at == std::string::npos, "the chat template drops the user's text",
+                 "give --form completion");
   return {prompt.substr(0, at), prompt.substr(at + kChatMark.size())};
 }
 

@@ -103,8 +103,7 @@ class SampleUnits : public UnitWork {
     for (std::size_t k = 0; k < order.size(); ++k) {
       const std::size_t i = order[k];
       const std::vector<Token>& prompt = samples_[i].prompt;
-      throw_if(prompt.empty(), ErrorKind::failed,
-               cat("sample ", samples_[i].id, " has an empty prompt"));
+      fail_if(prompt.empty(), cat("sample ", samples_[i].id, " has an empty prompt"));
       std::size_t kept = 0;
       if (last != nullptr && options_.share) {
         kept = common_prefix(*last, prompt);
@@ -475,9 +474,9 @@ void check_samples(const Target& target, const std::vector<MethodUnderTest>& met
     letters |= !set.letters.empty();
   }
   check_methods(target, methods, sorted_lengths(mapped(suite.sets, &SampleSet::length)));
-  throw_if(letters && target.prompts() != nullptr, ErrorKind::unsupported,
-           "comparing letters needs logits, and an endpoint only gives answers",
-           "give --form auto, or a model file");
+  unsupported_if(letters && target.prompts() != nullptr,
+                 "comparing letters needs logits, and an endpoint only gives answers",
+                 "give --form auto, or a model file");
   refuse_if(samples == 0, cat("no sample of ", suite.task, " is left to run"),
             "give more data, or a wider choice of it");
 }
@@ -521,8 +520,8 @@ void unknown_scorer(const std::string& name) {
 }
 
 Task sample_task(const std::string& name, const SampleRules& rules) {
-  const auto results = [&rules](const ordered_json& run, const std::vector<ordered_json>& units) {
-    return fill_table<Scores>(run, units, sample_places, rules);
+  const auto results = [&rules](const RecordedRun& recorded) {
+    return fill_table<Scores>(recorded, rules);
   };
   return {name, name, {answer_loss_info()}, sample_places, results};
 }

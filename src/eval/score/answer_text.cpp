@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/score/answer_text.h"
 
-#include <algorithm>
-#include <map>
-
 #include "base/utf8.h"
 #include "base/words.h"
 #include "eval/text/word_list.h"
@@ -166,15 +163,6 @@ void mark_common(const Words& a, const Words& b, std::vector<char>& marked) {
   }
 }
 
-std::map<std::string, int> counts(const std::vector<Words>& list, std::size_t& total) {
-  std::map<std::string, int> result;
-  for (const Words& words : list) {
-    for (const std::string& word : words) ++result[word];
-    total += words.size();
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string porter_stem(std::string word) {
@@ -206,16 +194,17 @@ std::vector<std::string> rouge_words(std::string_view text, Stemming stemming) {
   return words;
 }
 
+double f1(std::size_t hits, std::size_t wanted, std::size_t given) {
+  if (hits == 0) return 0;
+  const double precision = double(hits) / double(given);
+  const double recall = double(hits) / double(wanted);
+  return 2 * precision * recall / (precision + recall);
+}
+
 double rouge1_recall(std::string_view expected, std::string_view text, Stemming stemming) {
-  std::map<std::string, int> there;
-  for (const std::string& word : rouge_words(text, stemming)) ++there[word];
-  const std::vector<std::string> wanted = rouge_words(expected, stemming);
+  const Words wanted = rouge_words(expected, stemming);
   if (wanted.empty()) return 0;
-  int found = 0;
-  for (const std::string& word : wanted) {
-    if (there[word]-- > 0) ++found;
-  }
-  return double(found) / double(wanted.size());
+  return double(in_common(wanted, rouge_words(text, stemming))) / double(wanted.size());
 }
 
 bool contains_answer(std::string_view expected, std::string_view text) {
@@ -231,27 +220,17 @@ bool contains_answer(std::string_view expected, std::string_view text) {
 }
 
 double rouge_lsum(std::string_view expected, std::string_view text) {
-  const std::vector<Words> wanted = sentences(expected);
   const std::vector<Words> given = sentences(text);
-  std::size_t wanted_words = 0;
-  std::size_t given_words = 0;
-  std::map<std::string, int> wanted_left = counts(wanted, wanted_words);
-  std::map<std::string, int> given_left = counts(given, given_words);
-  std::size_t hits = 0;
-  for (const Words& sentence : wanted) {
+  Words found;
+  for (const Words& sentence : sentences(expected)) {
     std::vector<char> marked(sentence.size(), 0);
     for (const Words& other : given) mark_common(sentence, other, marked);
     for (std::size_t i = 0; i < sentence.size(); ++i) {
-      if (!marked[i] || wanted_left[sentence[i]] == 0 || given_left[sentence[i]] == 0) continue;
-      --wanted_left[sentence[i]];
-      --given_left[sentence[i]];
-      ++hits;
+      if (marked[i]) found.push_back(sentence[i]);
     }
   }
-  if (hits == 0) return 0;
-  const double precision = double(hits) / double(given_words);
-  const double recall = double(hits) / double(wanted_words);
-  return 2 * precision * recall / (precision + recall);
+  const Words all = rouge_words(text);
+  return f1(in_common(found, all), rouge_words(expected).size(), all.size());
 }
 
 std::u32string to_characters(std::string_view text) {

@@ -3,6 +3,8 @@
 // computes it, and the parts of Unicode that scorers need.
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,20 @@ enum class Stemming { off, on };
 
 // Lower-case runs of [a-z0-9]; everything else separates.
 std::vector<std::string> rouge_words(std::string_view text, Stemming stemming = Stemming::off);
+
+// How many words of `a` are in `b`, each counted no more often than both have it.
+template <typename Word>
+std::size_t in_common(const std::vector<Word>& a, const std::vector<Word>& b) {
+  std::map<Word, int> left;
+  for (const Word& word : b) ++left[word];
+  return std::size_t(std::count_if(a.begin(), a.end(), [&](const Word& word) {
+    const auto at = left.find(word);
+    return at != left.end() && at->second-- > 0;
+  }));
+}
+
+// F1 of an answer of so many words, where so many were wanted; 0 where none was hit.
+double f1(std::size_t hits, std::size_t wanted, std::size_t given);
 
 // ROUGE-1 recall: of the words of `expected`, counted with repetition, the share that `text` has.
 // 0 where `expected` has no word.

@@ -65,7 +65,6 @@ class Input {
   std::size_t at_ = 0;
   std::size_t size_ = 0;
 };
-using SharedInput = std::shared_ptr<Input>;
 
 void check_decoder(bool made, const char* name) {
   throw_if(!made, ErrorKind::out_of_memory, cat("no memory for the ", name, " decoder"),
@@ -75,19 +74,6 @@ void check_decoder(bool made, const char* name) {
 // Takes bytes of the input and writes up to `size` to `to`; returns how many it wrote. inside: in
 // the middle of an archive.
 using Decode = std::function<std::size_t(Input& input, char* to, std::size_t size, bool& inside)>;
-
-TextSource decoded(const SharedInput& input, const char* name, const Decode& decode) {
-  return [=, inside = false](char* to, std::size_t size) mutable -> std::size_t {
-    for (;;) {
-      const bool more = input->more();
-      if (!more && !inside) return 0;
-      // A decoder may hold output after the end of its input.
-      const std::size_t written = decode(*input, to, size, inside);
-      if (written > 0) return written;
-      if (!more && inside) input->corrupt(cat("the ", name, " archive is cut off"));
-    }
-  };
-}
 
 std::size_t copy(Input& input, char* to, std::size_t size, bool&) {
   const std::size_t taken = std::min(size, input.rest().size());
@@ -109,7 +95,6 @@ Decode gunzip() {
       return 0;
     }
     if (!inside) inflateReset(stream.get());
-    size = std::min(size, std::size_t(1) << 30);
     stream->next_out = reinterpret_cast<Bytef*>(to);
     stream->avail_out = uInt(size);
     stream->next_in = reinterpret_cast<Bytef*>(const_cast<char*>(rest.data()));
@@ -177,14 +162,33 @@ const std::array<Packing, 3> kPackings = {{{"gzip", ".gz", "\x1f\x8b", gunzip},
                                            {"xz", ".xz", {"\xfd\x37\x7a\x58\x5a\0", 6}, unxz},
                                            {"zstd", ".zst", "\x28\xb5\x2f\xfd", unzstd}}};
 
-// Calls take(bytes) with block after block until it returns false; then false.
-bool each_block(const fs::path& path, const std::function<bool(std::string_view)>& take) {
-  const TextSource source = open_text(path);
-  std::string block(kBlock, '\0');
-  while (const std::size_t size = source(block.data(), block.size())) {
-    if (!take({block.data(), size})) return false;
+// By its first bytes; null: it is plain.
+const Packing* packing_of(const Input& input, const fs::path& path) {
+  const std::string_view head = input.rest();
+  const auto* packing =
+      find_by(kPackings, [&](const Packing& p) { return head.starts_with(p.magic); });
+  if (packing == nullptr && inner_name(path) != path.filename() && !head.empty()) {
+    input.corrupt(cat("named ", path.extension().string(), ", but its content is not that"));
   }
-  return true;
+  return packing;
+}
+
+// Calls take(bytes) with block after block of the unpacked file until it returns false; then false.
+bool each_block(const fs::path& path, const std::function<bool(std::string_view)>& take) {
+  Input input(path);
+  const Packing* packing = packing_of(input, path);
+  const Decode decode = packing != nullptr ? packing->decoder() : copy;
+  std::string block(kBlock, '\0');
+  for (bool inside = false;;) {
+    const bool more = input.more();
+    if (!more && !inside) return true;
+    // A decoder may hold output after the end of its input.
+    const std::size_t written = decode(input, block.data(), block.size(), inside);
+    if (written > 0 && !take({block.data(), written})) return false;
+    if (written == 0 && !more && inside) {
+      input.corrupt(cat("the ", packing->name, " archive is cut off"));
+    }
+  }
 }
 
 // Adds bytes to `pending`, and calls line() whenever that holds a whole one, until it returns
@@ -236,9 +240,8 @@ void walk(const fs::path& folder, std::vector<TextFile>& files) {
       found.push_back(it->path().lexically_relative(folder));
     }
   }
-  throw_if(bool(error), ErrorKind::failed,
-           cat("cannot list ", folder.string(), ": ", error.message()),
-           "check the folder given to --text");
+  fail_if(bool(error), cat("cannot list ", folder.string(), ": ", error.message()),
+          "check the folder given to --text");
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) files.push_back({folder / path, path.generic_string()});
   if (!found.empty()) return;
@@ -406,18 +409,6 @@ std::string inner_name(const fs::path& path) {
 bool holds_json_lines(const fs::path& path) {
   const std::string name = inner_name(path);
   return name.ends_with(".jsonl") || name.ends_with(".ndjson");
-}
-
-TextSource open_text(const fs::path& path) {
-  const auto input = std::make_shared<Input>(path);
-  const std::string_view head = input->rest();
-  for (const Packing& packing : kPackings) {
-    if (head.starts_with(packing.magic)) return decoded(input, packing.name, packing.decoder());
-  }
-  if (inner_name(path) != path.filename() && !head.empty()) {
-    input->corrupt(cat("named ", path.extension().string(), ", but its content is not that"));
-  }
-  return decoded(input, "plain", copy);
 }
 
 std::string read_jsonl(const fs::path& path, const JsonLine& line) {

@@ -64,14 +64,6 @@ DocumentSet read_documents(const std::vector<std::filesystem::path>& paths,
     const std::string& message,
     const std::string& hint = "download the file again, or correct this line");
 
-// Writes up to `size` more bytes to `to`; 0 at the end. Throws Error: failed (cannot be read),
-// corrupt.
-using TextSource = std::function<std::size_t(char* to, std::size_t size)>;
-
-// Throws Error: failed (cannot be opened), corrupt (the name says .gz, .xz or .zst and the content
-// does not).
-TextSource open_text(const std::filesystem::path& path);
-
 // The file's name without .gz, .xz or .zst; whether it says that every line is a JSON object.
 std::string inner_name(const std::filesystem::path& path);
 bool holds_json_lines(const std::filesystem::path& path);

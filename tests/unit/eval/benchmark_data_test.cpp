@@ -47,6 +47,13 @@ std::string described(const PromptFrame& frame, TokenCounter& counter, const Tem
     write_file(folder / "4096/vt/validation.jsonl", content);
     return samples_of(read_ruler(frame, folder.path(), ruler, notes), notes);
   }
+  if (kind == "made") {  // TASK LENGTH: the answers of its first sample
+    std::istringstream(content) >> task >> ruler.lengths[0];
+    ruler.tasks = {task};
+    const SampleSet set = make_ruler(frame, counter, ruler).sets[0];
+    return cat(set.task, " of up to ", set.answer_tokens,
+               " tokens: ", joined(set.make(0).expected, ", "));
+  }
   if (kind == "infinitebench") {
     write_file(folder / (task + ".jsonl"), content);
     const InfiniteOptions options{.tasks = {task}, .length = task == "math_calc" ? 40000 : 2000};

@@ -3,6 +3,7 @@
 // with Error (corrupt or usage). No exception of the JSON library, and no memory allocated because
 // of a claimed size.
 
+#include "base/text.h"
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "eval/samples/sample.h"
@@ -16,23 +17,13 @@
 namespace mrrope::eval {
 namespace {
 
-std::string prose(std::size_t size) {
-  std::string text;
-  while (text.size() < size) text += "The road is long and the river is slow. ";
-  return text;
-}
-
-std::vector<MethodUnderTest> two_methods(const TimelineModel& model) {
-  return {test::method(model, "none"), test::method(model, "pro", 4)};
-}
-
 // One small run of a task into a folder.
 void run_task(const std::string& task, const std::filesystem::path& out) {
   ScriptedModel model({});
-  const std::vector<MethodUnderTest> methods = two_methods(model);
+  const std::vector<MethodUnderTest> methods = {method(model, "none"), method(model, "pro", 4)};
   RunFolder folder(out, {"mrrope eval", "sha256:1", 1});
   Progress silent;
-  const std::vector<Document> documents = {{"a", prose(900)}, {"b", prose(800)}};
+  const std::vector<Document> documents = {{"a", lemmas(1, 8)}, {"b", lemmas(9, 7)}};
   if (task == "ppl") {
     PerplexityOptions options;
     options.lengths = {32, 64};
@@ -83,74 +74,76 @@ bool refused(const std::string& what, const Action& action) {
   return true;
 }
 
+// How many documents are refused of those with a wrong value at one of these places.
+template <typename Action>
+std::size_t refusals(const ordered_json& good,
+                     const std::vector<ordered_json::json_pointer>& places, const Action& action) {
+  std::size_t count = 0;
+  for (const auto& at : places) {
+    for (const ordered_json& wrong :
+         {ordered_json(), ordered_json(-1), ordered_json(1e300), ordered_json("text"),
+          ordered_json::array({{}}), ordered_json::object(), ordered_json(true)}) {
+      ordered_json changed = good;
+      changed[at] = wrong;
+      count += refused(cat(at.to_string(), " ", wrong), [&] { action(changed); });
+    }
+  }
+  return count;
+}
+
 class Damaged : public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override { run_task(GetParam(), dir_ / "run"); }
+  void SetUp() override {
+    run_task(GetParam(), dir_ / "run");
+    recorded_ = read_run(dir_ / "run");
+  }
   TempFolder dir_{test::fast_place()};
+  RecordedRun recorded_;
 };
-
-const std::vector<ordered_json> kWrong = {
-    nullptr, -1, 1e300, "text", ordered_json::array({{}}), ordered_json::object(), true};
 
 TEST_P(Damaged, ResumingRefusesLinesWithWrongTypes) {
   const std::string journal = read_file(dir_ / "run/journal.jsonl");
   const std::size_t first = journal.find('\n') + 1;
   const std::size_t end = journal.find('\n', first);
-  const ordered_json unit = ordered_json::parse(journal.substr(first, end - first));
-  std::size_t refusals = 0;
+  const ordered_json& unit = recorded_.units[0];
+  std::vector<ordered_json::json_pointer> keys;
   for (const char* key : {"task", "document", "method", "sample", "set", "group", "window"}) {
-    if (!unit.contains(key)) continue;
-    for (const ordered_json& wrong : kWrong) {
-      ordered_json changed = unit;
-      changed[key] = wrong;
-      write_file(dir_ / "run/journal.jsonl",
-                 journal.substr(0, first) + changed.dump() + journal.substr(end));
-      refusals += refused(key + (" " + wrong.dump()), [&] { run_task(GetParam(), dir_ / "run"); });
-      write_file(dir_ / "run/journal.jsonl", journal);
-    }
+    if (unit.contains(key)) keys.push_back(ordered_json::json_pointer() / key);
   }
-  EXPECT_GE(refusals, 14u);
+  const auto resume = [&](const ordered_json& changed) {
+    write_file(dir_ / "run/journal.jsonl",
+               journal.substr(0, first) + changed.dump() + journal.substr(end));
+    run_task(GetParam(), dir_ / "run");
+  };
+  EXPECT_GE(refusals(unit, keys, resume), 14u);
 }
 
 TEST_P(Damaged, ResultsRefuseLinesWithWrongTypes) {
-  const RecordedRun recorded = read_run(dir_ / "run");
   std::vector<ordered_json::json_pointer> all;
-  pointers(recorded.units[0], ordered_json::json_pointer(), all);
-  std::size_t refusals = 0;
-  for (const auto& at : all) {
-    for (const ordered_json& wrong : kWrong) {
-      RecordedRun changed = recorded;
-      changed.units[0][at] = wrong;
-      const std::string what = at.to_string() + " " + wrong.dump();
-      refusals += refused(what, [&] { to_text(results_of(changed)); });
-      refused(what, [&] { unit_places(task_of(changed.run).places, changed.run, changed.units); });
-    }
-  }
-  EXPECT_GT(refusals, all.size());
+  pointers(recorded_.units[0], ordered_json::json_pointer(), all);
+  const auto results = [&](const ordered_json& changed) {
+    recorded_.units[0] = changed;
+    refused("places", [&] { unit_places(recorded_); });
+    to_text(results_of(recorded_));
+  };
+  EXPECT_GT(refusals(ordered_json(recorded_.units[0]), all, results), all.size());
 }
 
 TEST_P(Damaged, ResultsRefuseRunsWithWrongTypes) {
-  const RecordedRun recorded = read_run(dir_ / "run");
   std::vector<ordered_json::json_pointer> all;
-  ordered_json plain = recorded.run;
+  ordered_json plain = recorded_.run;
   for (ordered_json& method : plain["methods"]) method["numbers"] = nullptr;
   pointers(plain, ordered_json::json_pointer(), all);
-  std::size_t refusals = 0;
-  for (const auto& at : all) {
-    for (const ordered_json& wrong : kWrong) {
-      RecordedRun changed = recorded;
-      changed.run[at] = wrong;
-      if (!changed.run.is_object()) continue;  // refused by read_run()
-      refusals +=
-          refused(at.to_string() + " " + wrong.dump(), [&] { to_text(results_of(changed)); });
-    }
-  }
-  EXPECT_GT(refusals, 20u);
+  const auto results = [&](const ordered_json& changed) {
+    // read_run() refuses what is no object.
+    if (changed.is_object()) to_text(results_of({changed, recorded_.units}));
+  };
+  EXPECT_GT(refusals(recorded_.run, all, results), 20u);
 }
 
 // 100 million samples are claimed, four are there.
 TEST_P(Damaged, ClaimedSizesDoNotAllocateMemory) {
-  RecordedRun recorded = read_run(dir_ / "run");
+  RecordedRun& recorded = recorded_;
   const std::uint64_t before = peak_memory();
   if (recorded.run["settings"].contains("samples")) recorded.run["settings"]["samples"] = 100000000;
   if (recorded.run.contains("sets")) recorded.run["sets"][0]["samples"] = 100000000;

@@ -6,16 +6,13 @@
 #include "eval/samples/sample.h"
 #include "eval/tasks/ruler/ruler.h"
 #include "support/reading_model.h"
+#include "support/result_rows.h"
 #include "support/test.h"
 
 namespace mrrope::eval {
 namespace {
 
 ScriptedOptions roomy() { return {.context = 1 << 15}; }
-
-std::vector<MethodUnderTest> untouched_only(const TimelineModel& model) {
-  return {{"none", make_ladder(make_plan(model.facts().geometry, Extension{}), 1 << 15)}};
-}
 
 class InfiniteData : public testing::Test {
  protected:
@@ -49,10 +46,7 @@ TEST_F(InfiniteData, CutsTheMiddleAndLeavesRoomForTheAnswer) {
   EXPECT_TRUE(contains(cut.text, "BEGIN"));
   EXPECT_TRUE(contains(cut.text, "END\n\nKey: k"));
   EXPECT_FALSE(suite.sets[0].make(1).more.contains("truncated"));
-  RunFolder memory;
-  Progress silent;
-  const ResultTable results =
-      run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
+  const ResultTable results = run_in_memory(model_, {method(model_, "none")}, suite).table;
   EXPECT_EQ(results.more["truncated"], 1u);
   EXPECT_EQ(results.more["prompts"], 2u);
   EXPECT_TRUE(contains(to_text(results), "1 of 2 prompts"));
@@ -97,9 +91,7 @@ TEST_F(InfiniteData, AMeanOverFewerTasksIsLabelled) {
     InfiniteOptions options{
         .tasks = {"passkey", "number_string", "math_find"}, .length = 4000, .min_tokens = 900};
     const SampleSuite suite = read_infinitebench(frame_, folder_.path(), options, notes_);
-    RunFolder folder;
-    Progress progress;
-    const ResultTable r = run_samples(model_, untouched_only(model_), suite, {}, folder, progress);
+    const ResultTable r = run_in_memory(model_, {method(model_, "none")}, suite).table;
     const bool all = size == 1000;
     const std::string row = all ? "infinitebench" : "infinitebench (mean of 2 of 3 tasks)";
     const ResultRow* mean = r.find("none", 4000, "official", {}, row);
@@ -166,9 +158,7 @@ TEST(InfiniteGenerator, PerfectReaderAnswersEverything) {
   options.samples = 14;
   const SampleSuite suite = make_infinitebench(frame, counter, options, {3000, 5000});
   ASSERT_EQ(suite.sets.size(), 8u);
-  RunFolder memory;
-  Progress silent;
-  const ResultTable results = run_samples(model, untouched_only(model), suite, {}, memory, silent);
+  const ResultTable results = run_in_memory(model, {method(model, "none")}, suite).table;
   EXPECT_EQ(results.metric, "official");
   EXPECT_EQ(results.tables.at(1).metric, "lenient");
   for (const ResultRow& s : results.rows) EXPECT_EQ(s.estimate.value, 1) << s.task << s.metric;

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "eval/samples/sample.h"
 #include "support/reading_model.h"
+#include "support/result_rows.h"
 #include "support/test.h"
 
 namespace mrrope::eval {
@@ -20,10 +21,6 @@ ordered_json item(int id, const char* domain, const char* answer, std::size_t si
 
 ScriptedOptions roomy() { return {.context = 1 << 14}; }
 
-std::vector<MethodUnderTest> untouched_only(const TimelineModel& model) {
-  return {{"none", make_ladder(make_plan(model.facts().geometry, Extension{}), 1 << 14)}};
-}
-
 class Longbench : public testing::Test {
  protected:
   Longbench()
@@ -37,9 +34,7 @@ class Longbench : public testing::Test {
     return read_longbench(frame_, folder_.path() / name, options_, notes_);
   }
   ResultTable run(const SampleSuite& suite) {
-    RunFolder memory;
-    Progress silent;
-    return run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
+    return run_in_memory(model_, {method(model_, "none")}, suite).table;
   }
   double score(const ResultTable& results, const std::string& row) {
     const ResultRow* s = results.find("none", results.lengths[0], "accuracy", {}, row);
@@ -69,10 +64,8 @@ TEST_F(Longbench, ScoresByDomainDifficultyAndLength) {
 TEST_F(Longbench, ReplyWithoutALetterIsWrongAndCounted) {
   ReadingModel silent_model(roomy(), [](const std::string&) { return "B, I suppose"; });
   const SampleSuite suite = read(ordered_json::array({item(1, "Multi-Document QA", "B")}).dump());
-  RunFolder memory;
-  Progress silent;
   const ResultTable results =
-      run_samples(silent_model, untouched_only(silent_model), suite, {}, memory, silent);
+      run_in_memory(silent_model, {method(silent_model, "none")}, suite).table;
   EXPECT_EQ(score(results, "longbench-v2"), 0);
   EXPECT_EQ(results.more["unanswered"], 1u);
 }
@@ -101,10 +94,8 @@ TEST_F(Longbench, ComparesTheLogitsOfFourLetters) {
                                      .dump());
   ASSERT_EQ(suite.sets[0].letters.size(), 4u);
   EXPECT_EQ(suite.sets[0].letters[1], std::vector<Token>{'B'});  // " B" is two tokens here
-  RunFolder memory;
-  Progress silent;
-  run_samples(model_, untouched_only(model_), suite, {}, memory, silent);
-  for (const ordered_json& record : memory.units().at(0).at("samples")) {
+  const RunInMemory ran = run_in_memory(model_, {method(model_, "none")}, suite);
+  for (const ordered_json& record : ran.units.at(0).at("samples")) {
     const auto logits = record.at("logits").get<std::vector<double>>();
     ASSERT_EQ(logits.size(), 4u);
     const auto top = std::max_element(logits.begin(), logits.end()) - logits.begin();

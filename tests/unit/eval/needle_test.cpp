@@ -109,39 +109,41 @@ std::string run_answer(const json& given) {
              rows["comparisons"].empty() ? "" : rows["comparisons"][0].value("metric", ""), "\n",
              to_text(r, given.value("colour", false)));
   if (!given.value("served", false)) return out;
-  ordered_json run = folder.run();
-  run["methods"][0]["scale"] = nullptr;  // behind an endpoint
-  return to_text(needle_results(run, folder.units()));
+  RecordedRun recorded = folder.recorded();
+  recorded.run["methods"][0]["scale"] = nullptr;  // behind an endpoint
+  return to_text(results_of(recorded));
+}
+
+// TOKENS | COUNT | TEXT ...
+std::string haystacks_answer(const test::Arguments& a, bool repeat) {
+  const ScriptedModel model({});
+  std::vector<Document> documents;
+  for (std::size_t i = 2; i < a.size(); ++i) {
+    documents.push_back({std::string(1, char('a' + i - 2)), a[i]});
+  }
+  std::string out;
+  for (const Haystack& h :
+       make_haystacks(model, documents, std::stol(a[0]), std::stoul(a[1]), repeat)) {
+    out += h.id + ": " + model.detokenize(h.tokens) + "\n";
+  }
+  return out;
 }
 
 TEST(Needle, RunsAreMadeOrRefused) {
   const ScriptedModel model({});
   const auto tokens = [&](const std::string& text) { return model.tokenize(text, false, false); };
   test::expect_functions(
-      "needles", {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
-                  {"ends",
-                   [&](auto& a) {
-                     return std::to_string(ends_sentence(model, tokens(a[0]), std::stoul(a[1])));
-                   }},
-                  {"snap",
-                   [&](auto& a) {
-                     const auto at =
-                         snap_back(model, tokens(a[0]), std::stol(a[1]), std::stol(a[2]));
-                     return at ? std::to_string(*at) : "nowhere";
-                   }},
-                  {"words", [](auto& a) { return std::to_string(has_words(a[0])); }},
-                  {"haystacks", [&](auto& a) {
-                     std::vector<Document> documents;
-                     for (std::size_t i = 2; i < a.size(); ++i) {
-                       documents.push_back({std::string(1, char('a' + i - 2)), a[i]});
-                     }
-                     std::string out;
-                     for (const Haystack& h :
-                          make_haystacks(model, documents, std::stol(a[0]), std::stoul(a[1]))) {
-                       out += h.id + ": " + model.detokenize(h.tokens) + "\n";
-                     }
-                     return out;
-                   }}});
+      "needles",
+      {{"run", [](auto& a) { return run_answer(json::parse(a[0])); }},
+       {"ends", [&](auto& a) { return cat(ends_sentence(model, tokens(a[0]), std::stoul(a[1]))); }},
+       {"snap",
+        [&](auto& a) {
+          const auto at = snap_back(model, tokens(a[0]), std::stol(a[1]), std::stol(a[2]));
+          return at ? cat(*at) : "nowhere";
+        }},
+       {"words", [](auto& a) { return cat(has_words(a[0])); }},
+       {"haystacks", [](auto& a) { return haystacks_answer(a, false); }},
+       {"repeated", [](auto& a) { return haystacks_answer(a, true); }}});
 }
 
 TEST(Needle, SharingPrefixesKeepsThePrompts) {
@@ -308,10 +310,8 @@ TEST(Needle, ProgressCountsTheAnswers) {
   }
 }
 
-class NeedleSurvival : public ::testing::Test {
- protected:
-  std::string run(const std::filesystem::path& out, std::int64_t* computed = nullptr,
-                  std::optional<std::int64_t> fail_at = {}) {
+TEST(Needle, EngineKilledAnywhereGivesTheSameBytes) {
+  const auto run = [](const std::filesystem::path& out, std::optional<std::int64_t> fail_at) {
     ScriptedOptions scripted = roomy();
     scripted.fail_at = fail_at;
     ScriptedModel model(scripted);
@@ -322,47 +322,9 @@ class NeedleSurvival : public ::testing::Test {
     run_needle(model, {method(model, "none"), method(model, "pro", 4)},
                {{"a#1", sentences(2000, 1)}, {"b#2", sentences(2000, 2)}}, options, folder,
                progress);
-    if (computed != nullptr) *computed = model.computed();
-    return read_file(out / "results.json");
-  }
-  TempFolder dir_{test::fast_place()};
-};
-
-TEST_F(NeedleSurvival, EngineKilledAnywhereGivesTheSameBytes) {
-  std::int64_t computed = 0;
-  const std::string whole = run(dir_ / "whole", &computed);
-  for (std::int64_t token = 1; token < computed; token += computed / 17) {
-    std::filesystem::remove_all(dir_ / "cut");
-    EXPECT_THROW(run(dir_ / "cut", nullptr, token), Error);
-    std::int64_t again = 0;
-    EXPECT_EQ(run(dir_ / "cut", &again), whole) << token;
-    EXPECT_LE(token + again, computed + 900 + 20) << "more than one prompt and its answer";
-  }
-  EXPECT_EQ(run(dir_ / "whole", &computed), whole);
-  EXPECT_EQ(computed, 0);
-}
-
-TEST_F(NeedleSurvival, ResultsComeFromTheFolderAloneInAnyOrder) {
-  const std::string whole = run(dir_ / "whole");
-  RecordedRun recorded = read_run(dir_ / "whole");
-  std::reverse(recorded.units.begin(), recorded.units.end());
-  EXPECT_EQ(results_text(to_json(needle_results(recorded.run, recorded.units))), whole);
-  recorded.units[0]["sample"] = 3;
-  EXPECT_ERROR(needle_results(recorded.run, recorded.units), corrupt, "not of this run");
-}
-
-TEST(Needle, HaystacksThatAreTooShortAreRepeatedOnlyForKamradt) {
-  const ScriptedModel model(ScriptedOptions{});
-  const std::vector<Document> documents = {{"a", sentences(300, 1)}, {"b", sentences(300, 2)}};
-  EXPECT_ERROR(make_haystacks(model, documents, 2000, 1), usage, "fewer than the longest length");
-  const std::vector<Haystack> made = make_haystacks(model, documents, 2000, 1, true);
-  ASSERT_EQ(made.size(), 1u);
-  EXPECT_EQ(made[0].id, "a + b x 3");
-  ASSERT_EQ(made[0].tokens.size(), 2000u);
-  const std::size_t once = documents[0].text.size() + documents[1].text.size() + 4;
-  EXPECT_TRUE(std::equal(made[0].tokens.begin() + std::ptrdiff_t(once), made[0].tokens.end(),
-                         made[0].tokens.begin()));
-  EXPECT_EQ(make_haystacks(model, documents, 200, 2, true)[1].id, "b");
+    return model.computed();
+  };
+  test::expect_survives(run, 17, 900 + 20);  // one prompt and its answer
 }
 
 TEST(Needle, EssaysAreLongEnoughAndDiffer) {

@@ -23,7 +23,7 @@ MethodUnderTest elastic(const Geometry& geometry, const char* name, double step 
 class Parts : public ::testing::Test {
  protected:
   // Returns the tokens computed.
-  std::int64_t needle(const std::string& out, std::optional<std::int64_t> fail_at = {}) {
+  std::int64_t needle(const std::filesystem::path& out, std::optional<std::int64_t> fail_at = {}) {
     ScriptedModel model({.fail_at = fail_at});
     NeedleOptions options;
     options.lengths = {300, 600};
@@ -31,26 +31,11 @@ class Parts : public ::testing::Test {
     options.form = make_form(model, "planted", {}, 0);
     options.together = together_;
     const Geometry& geometry = model.facts().geometry;
-    RunFolder folder(dir_ / out, {"mrrope eval needle m", "sha256:1", 1});
+    RunFolder folder(out, {"mrrope eval needle m", "sha256:1", 1});
     Progress progress;
     run_needle(model, {elastic(geometry, "elastic:pro"), elastic(geometry, "one step", 100)},
                made_essays(model, 600, 1), options, folder, progress);
     return model.computed();
-  }
-
-  // At most `sample` tokens are read twice, and the files are those of an undisturbed run.
-  using Run = std::function<std::int64_t(const std::string&, std::optional<std::int64_t>)>;
-  void expect_little_lost(const Run& run, std::int64_t sample) {
-    const std::int64_t computed = run("whole", {});
-    for (std::int64_t token = 1; token < computed; token += computed / 13) {
-      std::filesystem::remove_all(dir_ / "cut");
-      EXPECT_THROW(run("cut", token), Error);
-      EXPECT_LE(token + run("cut", {}), computed + sample) << token;
-      for (const char* file : {"results.json", "journal.jsonl"}) {
-        EXPECT_EQ(read_file(dir_ / "cut" / file), read_file(dir_ / "whole" / file)) << token;
-      }
-      EXPECT_FALSE(std::filesystem::exists(dir_ / "cut/parts.jsonl"));
-    }
   }
 
   bool together_ = false;
@@ -58,36 +43,39 @@ class Parts : public ::testing::Test {
 };
 
 TEST_F(Parts, NeedlesReadOneByOneLoseOneAtMost) {
-  expect_little_lost([&](const auto& out, auto fail_at) { return needle(out, fail_at); }, 600);
+  test::expect_survives([&](auto& out, auto fail_at) { return needle(out, fail_at); }, 13, 600);
 }
 
 TEST_F(Parts, NeedlesInOneTextLoseOneReadingAtMost) {
   together_ = true;
   // The text, and an answer with its loss.
-  expect_little_lost([&](const auto& out, auto fail_at) { return needle(out, fail_at); }, 600 + 16);
+  test::expect_survives([&](auto& out, auto fail_at) { return needle(out, fail_at); }, 13, 616);
 }
 
 TEST_F(Parts, OfAnotherUnitOrRunAreNotUsed) {
-  const std::int64_t computed = needle("whole");
-  EXPECT_THROW(needle("cut", computed / 4), Error);
+  const std::int64_t computed = needle(dir_ / "whole");
+  EXPECT_THROW(needle(dir_ / "cut", computed / 4), Error);
   const std::string parts = read_file(dir_ / "cut/parts.jsonl");
   ASSERT_TRUE(contains(parts, "\"cell\""));
   // Killed between the unit's line and the removal of its parts.
   std::filesystem::copy(dir_ / "whole", dir_ / "done");
   write_file(dir_ / "done/parts.jsonl", parts);
-  EXPECT_EQ(needle("done"), 0);
+  EXPECT_EQ(needle(dir_ / "done"), 0);
   EXPECT_FALSE(std::filesystem::exists(dir_ / "done/parts.jsonl"));
 
+  RecordedRun recorded = read_run(dir_ / "whole");
+  recorded.units[0]["sample"] = 3;
+  EXPECT_ERROR(results_of(recorded), corrupt, "not of this run");
   std::string other = parts;
   other.replace(other.find("\"run\":\"") + 7, 1, "x");
   write_file(dir_ / "cut/parts.jsonl", other);
-  EXPECT_ERROR(needle("cut"), usage, "parts.jsonl is not of this run");
+  EXPECT_ERROR(needle(dir_ / "cut"), usage, "parts.jsonl is not of this run");
   other = parts;
   other.replace(other.find("\"index\":0"), 9, "\"index\":6");
   write_file(dir_ / "cut/parts.jsonl", other);
-  EXPECT_ERROR(needle("cut"), corrupt, "not of this run");
+  EXPECT_ERROR(needle(dir_ / "cut"), corrupt, "not of this run");
   write_file(dir_ / "cut/parts.jsonl", parts.substr(0, parts.size() - 5));  // half a line
-  needle("cut");
+  needle(dir_ / "cut");
   EXPECT_EQ(read_file(dir_ / "cut/results.json"), read_file(dir_ / "whole/results.json"));
 }
 

@@ -12,13 +12,9 @@
 namespace mrrope::eval {
 namespace {
 
-Ladder ladder(const TimelineModel& model, const char* method, double scale) {
-  return *test::method(model, method, scale, 512).ladder;
-}
-
 std::vector<MethodUnderTest> three_methods(const TimelineModel& model) {
-  return {{"pro", ladder(model, "pro", 8)},
-          {"none", ladder(model, "none", 1)},
+  return {method(model, "pro", 8, 512),
+          method(model, "none", 1, 512),
           {"elastic:pro", make_ladder(model.facts().geometry, parse_method("elastic:pro"), 512)}};
 }
 
@@ -87,10 +83,15 @@ std::string run_answer(const json& given) {
     }
   }
   const ResultTable r = run_in_memory(model, methods, four_documents(), options);
+  const ordered_json results = to_json(r);
+  const ordered_json& rows = results.at("results");
   std::size_t empty = 0;
-  const ordered_json rows = to_json(r)["results"];
   for (const ordered_json& row : rows) empty += row.at("value").is_null() ? 1 : 0;
-  return cat(rows.size(), " rows, ", empty, " without a value\n", to_text(r));
+  std::string keys;
+  for (const auto& [key, value] : rows.at(0).items()) keys += key + " ";
+  return cat(rows.size(), " rows of ", keys, "(", empty, " without a value), ",
+             results.at("comparisons").size(), " comparisons, ", r.verdicts.size(), " verdicts\n",
+             to_text(r));
 }
 
 TEST(Perplexity, RunsAreMadeOrRefused) {
@@ -103,7 +104,7 @@ TEST(Perplexity, RunsAreMadeOrRefused) {
                                  {"methods", ordered_json::array()},
                                  {"documents", ordered_json::array()},
                                  {"settings", {{"lengths", {64}}, {"stride", std::stoi(a[0])}}}};
-                             return cat(perplexity_results(run, {}).rows.size(), " rows");
+                             return cat(results_of({run, {}}).rows.size(), " rows");
                            }}});
 }
 
@@ -146,8 +147,7 @@ TEST(Perplexity, ComputesOnlyTokensThatALengthNeeds) {
   ScriptedModel model({});
   PerplexityOptions options = small_options();
   options.kl_positions = 0;
-  const std::vector<MethodUnderTest> methods = {{"none", ladder(model, "none", 1)}};
-  run_in_memory(model, methods, four_documents(), options);
+  run_in_memory(model, {method(model, "none", 1, 512)}, four_documents(), options);
   EXPECT_EQ(model.computed(), 256 + 256 + 64);  // documents of 401, 301, 101 and 8 tokens
 }
 
@@ -188,30 +188,6 @@ TEST(Perplexity, DivergenceMatchesFullLogits) {
             row_at(r, 1, 1, "perplexity").estimate.value);
 }
 
-TEST(Perplexity, ResultsFileHasAllKeys) {
-  ScriptedModel model({});
-  const TempFolder dir;
-  Progress progress;
-  {
-    RunFolder folder(dir / "out", {"mrrope eval ppl m", "sha256:1", 1});
-    run_perplexity(model, three_methods(model), four_documents(), small_options(), folder,
-                   progress);
-  }
-  const ordered_json results = ordered_json::parse(read_file(dir / "out/results.json"));
-  std::string keys;
-  for (const auto& [key, value] : results.at("results").at(0).items()) keys += key + " ";
-  EXPECT_EQ(keys, "task method plan scale length metric value stderr n ");
-  EXPECT_EQ(results.at("results").size(), 3u * 4 * 3 + 2);
-  EXPECT_EQ(results.at("comparisons").size(), 3u * 4);
-  EXPECT_EQ(results.at("verdicts").size(), 3u);
-  // Reports are made from the folder alone.
-  const RecordedRun recorded = read_run(dir / "out");
-  EXPECT_EQ(results_text(to_json(perplexity_results(recorded.run, recorded.units))),
-            read_file(dir / "out/results.json"));
-  const ordered_json& measured = recorded.run.at("measured");
-  EXPECT_GT(measured.at("tokens_per_second"), 0);
-}
-
 class Survival : public ::testing::Test {
  protected:
   std::string run(const std::filesystem::path& out, std::int64_t* computed = nullptr,
@@ -219,11 +195,11 @@ class Survival : public ::testing::Test {
     ScriptedModel model(scripted);
     RunFolder folder(out, {"mrrope eval ppl m --out out", "sha256:1", 1});
     Progress progress;
-    run_perplexity(model, three_methods(model), four_documents(), small_options(), folder,
-                   progress);
+    run_perplexity(model, three_methods(model), four_documents(), options_, folder, progress);
     if (computed != nullptr) *computed = model.computed();
     return read_file(out / "results.json");
   }
+  PerplexityOptions options_ = small_options();
   TempFolder dir_{test::fast_place()};
 };
 
@@ -249,21 +225,12 @@ TEST_F(Survival, JournalCutAnywhereGivesTheSameBytes) {
 }
 
 TEST_F(Survival, EngineKilledAnywhereGivesTheSameBytes) {
-  const std::string whole = run(dir_ / "whole");
-  for (std::int64_t token = 1; token < 2500; token += 171) {
-    std::filesystem::remove_all(dir_ / "cut");
-    ScriptedOptions scripted{.fail_at = token};
-    try {
-      run(dir_ / "cut", nullptr, scripted);
-    } catch (const Error&) {
-    }
-    EXPECT_EQ(run(dir_ / "cut"), whole) << token;
-  }
-  const std::string run_json = read_file(dir_ / "whole/run.json");
-  std::int64_t computed = -1;
-  EXPECT_EQ(run(dir_ / "whole", &computed), whole);
-  EXPECT_EQ(computed, 0);
-  EXPECT_EQ(read_file(dir_ / "whole/run.json"), run_json);
+  const auto run_into = [&](const std::filesystem::path& out, std::optional<std::int64_t> fail_at) {
+    std::int64_t computed = 0;
+    run(out, &computed, {.fail_at = fail_at});
+    return computed;
+  };
+  test::expect_survives(run_into, 15, 2 * 256);  // a unit, and the untouched model's logits
 }
 
 TEST_F(Survival, NanEndsTheRunAndKeepsTheJournal) {
@@ -273,13 +240,6 @@ TEST_F(Survival, NanEndsTheRunAndKeepsTheJournal) {
   EXPECT_ERROR(run(dir_ / "cut", nullptr, broken), failed, "(method pro, document a#1)");
   EXPECT_EQ(read_run(dir_ / "cut").units.size(), 1u);  // none came first
   EXPECT_EQ(run(dir_ / "cut"), whole);                 // by an engine that works
-}
-
-TEST_F(Survival, LinesInAnyOrderGiveTheSameBytes) {
-  const std::string whole = run(dir_ / "whole");
-  RecordedRun recorded = read_run(dir_ / "whole");
-  std::reverse(recorded.units.begin(), recorded.units.end());
-  EXPECT_EQ(results_text(to_json(perplexity_results(recorded.run, recorded.units))), whole);
 }
 
 TEST_F(Survival, InterruptKeepsFinishedUnitsAndSaysHowToResume) {
@@ -308,14 +268,8 @@ TEST_F(Survival, InterruptKeepsFinishedUnitsAndSaysHowToResume) {
 
 TEST_F(Survival, DifferentSettingsAreADifferentRun) {
   run(dir_ / "whole");
-  ScriptedModel model({});
-  RunFolder folder(dir_ / "whole", {"", "sha256:1", 1});
-  PerplexityOptions options = small_options();
-  options.batch = 51;
-  Progress progress;
-  EXPECT_ERROR(
-      run_perplexity(model, three_methods(model), four_documents(), options, folder, progress),
-      usage, "settings/batch is 50 there and 51 now");
+  options_.batch = 51;
+  EXPECT_ERROR(run(dir_ / "whole"), usage, "settings/batch is 50 there and 51 now");
 }
 
 }  // namespace

@@ -188,22 +188,12 @@ TEST(NeedleQuestions, AreRefusedWhereTheyDoNotFit) {
 }
 
 TEST(NeedleQuestions, ShardsJoinToTheSameBytes) {
-  const test::TempFolder dir(test::fast_place());
-  const auto run = [&](const std::string& out, const Shard& shard) {
+  test::expect_shards_join([](const std::filesystem::path& out, const Shard& shard) {
     AskedModel model('k');
-    RunFolder folder(dir / out, {"mrrope eval needle m", "sha256:1", 1, shard});
+    RunFolder folder(out, {"mrrope eval needle m", "sha256:1", 1, shard});
     run_several(model, {test::method(model, "none"), test::method(model, "pro", 4)},
                 several(model, {800, 1600}, 4), folder);
-  };
-  run("whole", {});
-  for (std::size_t i = 1; i <= 3; ++i) run(cat("part", i), {i, 3});
-  const JoinedRun joined = join_shards({dir / "part2", dir / "part3", dir / "part1"});
-  EXPECT_TRUE(joined.missing.empty());
-  write_recorded(dir / "merged", joined.recorded);
-  EXPECT_EQ(test::read_file(dir / "merged/journal.jsonl"),
-            test::read_file(dir / "whole/journal.jsonl"));
-  EXPECT_EQ(results_text(to_json(needle_results(joined.recorded.run, joined.recorded.units))),
-            test::read_file(dir / "whole/results.json"));
+  });
 }
 
 }  // namespace

@@ -16,14 +16,14 @@ namespace {
 constexpr int kSamples = 5;
 
 // How many tokens a text of 100 words has: the same under every method.
-ResultTable toy_results(const ordered_json& run, const std::vector<ordered_json>& units) {
+ResultTable toy_results(const RecordedRun& recorded) {
   ResultTable table;
   read_recorded([&] {
-    table = begin_table(run);
-    table.lengths = recorded_lengths(run.at("settings").at("lengths"));
+    table = begin_table(recorded.run);
+    table.lengths = recorded_lengths(recorded.run.at("settings").at("lengths"));
     table.expected_units = std::size_t(kSamples) * table.methods.size() * table.lengths.size();
     std::map<std::pair<std::string, std::int64_t>, UnitValues> values;
-    for (const ordered_json& unit : units) {
+    for (const ordered_json& unit : recorded.units) {
       values[{unit.at("method").get<std::string>(), unit.at("length").get<std::int64_t>()}]
             [{unit.at("sample").get<std::size_t>(), 0}] = unit.at("value").get<double>();
     }
@@ -45,13 +45,11 @@ PlaceOf toy_places(const ordered_json& run) {
 
 void register_toy() {
   if (find_task("toy") != nullptr) return;
-  Task task;
-  task.name = "toy";
-  task.section = "A toy";
-  task.metrics = {{"errors", "Errors of a toy", "errors", "Lower is better.", false}};
-  task.places = toy_places;
-  task.results = toy_results;
-  tasks().push_back(task);
+  tasks().push_back({"toy",
+                     "A toy",
+                     {{"errors", "Errors of a toy", "errors", "Lower is better.", false}},
+                     toy_places,
+                     toy_results});
 }
 
 const std::vector<std::int64_t> kLengths = {32, 64, 128};
@@ -66,7 +64,7 @@ class ToyUnits : public UnitWork {
     for (std::int64_t s = 0; s < kSamples; ++s) {
       for (const std::int64_t length : kLengths) {
         for (std::int64_t m = 0; m < std::int64_t(methods_.size()); ++m) {
-          all.push_back({{s, length, m}, length, "toy", "a toy's unit"});
+          all.push_back({{s, length, m}, length, "toy", "method of a toy"});
         }
       }
     }
@@ -93,45 +91,28 @@ class ToyUnits : public UnitWork {
   const std::vector<MethodUnderTest>& methods_;
 };
 
-ResultTable run_toy(const std::filesystem::path& out, const Shard& shard = {},
-                    std::optional<std::int64_t> fail_at = {}, std::int64_t* computed = nullptr) {
+// Returns the tokens computed.
+std::int64_t run_toy(const std::filesystem::path& out, const Shard& shard = {},
+                     std::optional<std::int64_t> fail_at = {}) {
   ScriptedModel model({.fail_at = fail_at});
   const std::vector<MethodUnderTest> methods = {method(model, "none", 1), method(model, "pro", 4)};
   ToyUnits units(model, methods);
   RunFolder folder(out, {"mrrope eval toy", "sha256:1", 1, shard});
   Progress silent;
-  const ResultTable results = run_job(
-      model, units, run_identity("toy", model, methods, {{"lengths", kLengths}}), folder, silent);
-  if (computed != nullptr) *computed = model.computed();
-  return results;
+  run_job(model, units, run_identity("toy", model, methods, {{"lengths", kLengths}}), folder,
+          silent);
+  return model.computed();
 }
 
 class Registry : public testing::Test {
  protected:
   Registry() { register_toy(); }
-  std::string results(const char* folder) { return read_file(dir_ / folder / "results.json"); }
   TempFolder dir_{test::fast_place()};
 };
 
 TEST_F(Registry, RunsResumesAndMergesToTheSameBytes) {
-  run_toy(dir_ / "whole");
-  EXPECT_ERROR(run_toy(dir_ / "cut", {}, 700), failed, "(a toy's unit)");
-  EXPECT_GT(read_run(dir_ / "cut").units.size(), 3u);
-  std::int64_t computed = 0;
-  run_toy(dir_ / "cut", {}, {}, &computed);
-  EXPECT_GT(computed, 0);
-  for (const char* file : {"results.json", "journal.jsonl"}) {
-    EXPECT_EQ(read_file(dir_ / "cut" / file), read_file(dir_ / "whole" / file));
-  }
-  run_toy(dir_ / "cut", {}, {}, &computed);
-  EXPECT_EQ(computed, 0);
-
-  for (std::size_t i = 1; i <= 3; ++i) run_toy(dir_ / ("part" + std::to_string(i)), {i, 3});
-  const JoinedRun joined = join_shards({dir_ / "part2", dir_ / "part3", dir_ / "part1"});
-  EXPECT_TRUE(joined.missing.empty());
-  EXPECT_EQ(results_text(to_json(results_of(joined.recorded))), results("whole"));
-  write_recorded(dir_ / "merged", joined.recorded);
-  EXPECT_EQ(read_file(dir_ / "merged/journal.jsonl"), read_file(dir_ / "whole/journal.jsonl"));
+  test::expect_survives([](auto& out, auto fail_at) { return run_toy(out, {}, fail_at); }, 7, 128);
+  test::expect_shards_join([](auto& out, const Shard& shard) { run_toy(out, shard); });
 }
 
 TEST_F(Registry, AppearsInReportsAndFormats) {

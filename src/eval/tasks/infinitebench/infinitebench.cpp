@@ -287,15 +287,14 @@ std::vector<InfiniteTask> chosen_tasks(const InfiniteOptions& options, bool gene
 
 SampleSuite read_infinitebench(const PromptFrame& frame, const fs::path& folder,
                                const InfiniteOptions& options, std::vector<std::string>& notes) {
-  throw_if(!folder_exists(folder), ErrorKind::failed, cat(folder.string(), " is not a folder"),
-           "give --data the folder that holds passkey.jsonl and the others");
+  fail_if(!folder_exists(folder), cat(folder.string(), " is not a folder"),
+          "give --data the folder that holds passkey.jsonl and the others");
   SampleSuite suite{"infinitebench", &infinitebench_rules()};
   ordered_json files = ordered_json::array();
   for (const InfiniteTask& task : chosen_tasks(options, false)) {
     const fs::path file = folder / (task.name + ".jsonl");
-    throw_if(!file_exists(file), ErrorKind::failed,
-             cat(folder.string(), " has no ", task.name, ".jsonl"),
-             "put it there, or choose other --tasks");
+    fail_if(!file_exists(file), cat(folder.string(), " has no ", task.name, ".jsonl"),
+            "put it there, or choose other --tasks");
     refuse_if(options.length - task.answer_tokens < 64,
               cat(task.name, " asks for ", task.answer_tokens, " tokens of answer, and ",
                   options.length, " leave no room for a prompt"),

@@ -181,22 +181,15 @@ std::vector<Text> normal_characters(const std::string& text) {
   return list;
 }
 
-double f1(const std::vector<Text>& said, const std::vector<Text>& gold) {
-  std::map<Text, int> there;
-  for (const Text& word : gold) ++there[word];
-  int same = 0;
-  for (const Text& word : said) same += there[word]-- > 0 ? 1 : 0;
-  if (same == 0) return 0;
-  const double precision = double(same) / double(said.size());
-  const double recall = double(same) / double(gold.size());
-  return 2 * precision * recall / (precision + recall);
-}
-
 using Normal = std::vector<Text> (*)(const std::string&);
 
 double best_f1(const std::vector<std::string>& golds, const std::string& said, Normal normal) {
+  const std::vector<Text> words = normal(said);
   double best = 0;
-  for (const std::string& gold : golds) best = std::max(best, f1(normal(said), normal(gold)));
+  for (const std::string& gold : golds) {
+    const std::vector<Text> wanted = normal(gold);
+    best = std::max(best, f1(in_common(words, wanted), wanted.size(), words.size()));
+  }
   return best;
 }
 

@@ -77,9 +77,9 @@ std::vector<std::vector<Token>> letter_tokens(const Tokenizer& model) {
     const std::vector<Token> spaced = model.tokenize(cat(" ", letter), false, false);
     if (bare.size() == 1) spellings.push_back(bare[0]);
     if (spaced.size() == 1 && spaced != bare) spellings.push_back(spaced[0]);
-    throw_if(spellings.empty(), ErrorKind::unsupported,
-             cat("the letter ", letter, " is not a single token of this model"),
-             "give --form auto");
+    unsupported_if(spellings.empty(),
+                   cat("the letter ", letter, " is not a single token of this model"),
+                   "give --form auto");
     letters.push_back(std::move(spellings));
   }
   return letters;

@@ -29,9 +29,8 @@ class NeedleUnits : public UnitWork {
         const std::int64_t longest =
             options_.together ? options_.lengths[t] : options_.lengths.back();
         add_units(all, methods_, longest, [&](std::size_t m) -> Unit {
-          UnitPlace place = {std::int64_t(s), std::int64_t(m), 0, 0};
-          if (options_.together) place = {std::int64_t(s), std::int64_t(t), std::int64_t(m), 0};
-          Unit unit{place, cost_of(trees_[s][t], methods_[m]),
+          Unit unit{{std::int64_t(s), std::int64_t(t), std::int64_t(m), 0},
+                    cost_of(trees_[s][t], methods_[m]),
                     cat(methods_[m].name, "  sample ", s + 1, " of ", options_.samples),
                     where(s, m)};
           unit.answers = std::int64_t(cells_of_unit()) * room();
@@ -45,8 +44,8 @@ class NeedleUnits : public UnitWork {
   // A whole tree.
   ordered_json compute(const Unit& unit, UnitProgress& progress) override {
     const auto sample = std::size_t(unit.place[0]);
-    const NeedleTree& plan = trees_[sample][options_.together ? std::size_t(unit.place[1]) : 0];
-    const MethodUnderTest& method = methods_[std::size_t(unit.place[options_.together ? 2 : 1])];
+    const NeedleTree& plan = trees_[sample][std::size_t(unit.place[1])];
+    const MethodUnderTest& method = methods_[std::size_t(unit.place[2])];
     progress_ = &progress;
     cells_.assign(cells_of_unit(), nullptr);
     target_.timelines()->use(*method.ladder);
@@ -105,8 +104,8 @@ class NeedleUnits : public UnitWork {
     for (const NeedleBranch& branch : tree.branches) {
       for (const NeedleCell& cell : branch.cells) {
         add_units(all, methods_, 0, [&](std::size_t m) -> Unit {
-          const UnitPlace place = {std::int64_t(sample), std::int64_t(m),
-                                   std::int64_t(cell.length + 1), std::int64_t(cell.depth + 1)};
+          const UnitPlace place = {std::int64_t(sample), std::int64_t(cell.length), std::int64_t(m),
+                                   std::int64_t(cell.depth)};
           asked_[place] = {&branch, &cell};
           return {place, options_.lengths[cell.length], {}, where(sample, m)};
         });
@@ -454,21 +453,18 @@ class Needles {
   std::int64_t tokens_ = 0, naive_tokens_ = 0;
 };
 
-// A unit's place: sample, method, and behind an endpoint the cell. Of a text with all needles:
-// sample, length, method.
+// A unit's place: sample, length, method, depth; 0 where a unit has all lengths, or all depths.
 PlaceOf needle_places(const ordered_json& run) {
   const bool served = run.at("model").value("architecture", "") == "served";
   const ordered_json& settings = run.at("settings");
   const bool together = settings.contains("questions");
   return [method_of = method_finder(run), served, together, lengths = settings.at("lengths"),
           depths = settings.at("depths")](const ordered_json& unit) -> UnitPlace {
-    UnitPlace place = {whole<std::int64_t>(unit.at("sample")), std::int64_t(method_of(unit)), 0, 0};
+    UnitPlace place = {whole<std::int64_t>(unit.at("sample")), 0, std::int64_t(method_of(unit)), 0};
     if (!served && !together) return place;
     const ordered_json& cell = unit.contains("cells") ? unit.at("cells").at(0) : unit;
-    const auto length = std::int64_t(index_of(lengths, cell.at("length"), unit));
-    if (!served) return {place[0], length, place[1], 0};
-    place[2] = length + 1;
-    place[3] = std::int64_t(index_of(depths, cell.at("depth"), unit)) + 1;
+    place[1] = std::int64_t(index_of(lengths, cell.at("length"), unit));
+    if (served) place[3] = std::int64_t(index_of(depths, cell.at("depth"), unit));
     return place;
   };
 }
@@ -536,10 +532,6 @@ ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>&
   return run_job(target, units, run, folder, progress);
 }
 
-ResultTable needle_results(const ordered_json& run, const std::vector<ordered_json>& units) {
-  return fill_table<Needles>(run, units, needle_places);
-}
-
 Task needle_task() {
   std::vector<MetricInfo> metrics = {
       {kRecall, "Recall of the planted answer (ROUGE-1)", "recall",
@@ -548,7 +540,8 @@ Task needle_task() {
        "The same, with words of more than three letters by their stems."},
       {kContains, "Needles found, letter for letter", "share of needles"},
       answer_loss_info()};
-  return {kNeedle, "Needle in a haystack", std::move(metrics), needle_places, needle_results};
+  return {kNeedle, "Needle in a haystack", std::move(metrics), needle_places,
+          [](const RecordedRun& recorded) { return fill_table<Needles>(recorded); }};
 }
 
 }  // namespace mrrope::eval

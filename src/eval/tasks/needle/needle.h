@@ -181,9 +181,7 @@ ResultTable run_needle(const Target& target, const std::vector<MethodUnderTest>&
 // Metrics, from 0 to 1: rouge1_recall of the answer, rouge1_recall_stemmed (words of more than
 // three letters by their stems; only for answers with words) and contains (exactly). Units are
 // depths and needles; rows over all depths have no depth, and where needles are together their
-// units are texts. Throws Error (corrupt).
-ResultTable needle_results(const ordered_json& run, const std::vector<ordered_json>& units);
-
+// units are texts.
 Task needle_task();
 
 }  // namespace mrrope::eval

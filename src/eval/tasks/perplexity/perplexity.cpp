@@ -86,13 +86,38 @@ class PerplexityUnits : public UnitWork {
   ordered_json compute(const Unit& unit, UnitProgress& progress) override {
     const auto d = std::size_t(unit.place[0]);
     const auto m = std::size_t(unit.place[1]);
-    if (d != reference_of_) reference_.clear();
-    reference_of_ = d;
     const Prepared& document = documents_[d];
+    const bool kl = measures_kl(document);
+    const std::size_t vocabulary = std::size_t(model_.vocabulary());
+    const PositionObserver keep = [&](std::size_t k, std::span<const float> logits) {
+      log_softmax(logits, std::span(reference_).subspan(k * vocabulary, vocabulary));
+    };
+    if (std::exchange(reference_of_, d) != d) reference_.clear();
+    if (kl && reference_.empty()) {
+      reference_.assign(kl_positions_.size() * vocabulary, std::numeric_limits<float>::quiet_NaN());
+      if (m > 0) {  // the untouched model's unit was done by an earlier run
+        model_.use(*methods_[0].ladder);
+        score(document.tokens, keep, progress, kl_positions_.back(), false);
+      }
+    }
+    double kl_sum = 0;
+    std::size_t kl_count = 0;
+    std::vector<float> own(vocabulary);
+    const PositionObserver compare = [&](std::size_t k, std::span<const float> logits) {
+      log_softmax(logits, own);
+      kl_sum += divergence(std::span(reference_).subspan(k * vocabulary, vocabulary), own);
+      ++kl_count;
+    };
+    model_.use(*methods_[m].ladder);
+    PositionObserver observer;
+    if (kl) observer = m > 0 ? compare : keep;
+    const std::vector<double> scores = score(document.tokens, observer, progress);
     ordered_json line = {
         {"task", kPerplexity}, {"document", document.id}, {"method", methods_[m].name}};
-    model_.use(*methods_[m].ladder);
-    one_pass(document, m, line, progress);
+    put_lengths(scores, line);
+    if (kl_count > 0 && kl_count == kl_positions_.size() && std::isfinite(kl_sum)) {
+      line["kl"] = {{"length", kl_length_}, {"sum", kl_sum}, {"count", kl_count}};
+    }
     return line;
   }
 
@@ -156,44 +181,6 @@ class PerplexityUnits : public UnitWork {
            std::int64_t(document.tokens.size()) >= kl_length_;
   }
 
-  void one_pass(const Prepared& document, std::size_t m, ordered_json& line,
-                UnitProgress& progress) {
-    const bool kl = measures_kl(document);
-    const bool is_reference = m == 0;
-    const std::size_t vocabulary = std::size_t(model_.vocabulary());
-    if (kl && reference_.empty()) {
-      reference_.assign(kl_positions_.size() * vocabulary, std::numeric_limits<float>::quiet_NaN());
-      if (!is_reference) {  // the untouched model's unit was done by an earlier run
-        model_.use(*methods_[0].ladder);
-        score(document.tokens, reference_writer(), progress, kl_positions_.back(), false);
-        model_.use(*methods_[m].ladder);
-      }
-    }
-    double kl_sum = 0;
-    std::size_t kl_count = 0;
-    std::vector<float> own(vocabulary);
-    PositionObserver observer;
-    if (kl && is_reference) observer = reference_writer();
-    if (kl && !is_reference) {
-      observer = [&](std::size_t k, std::span<const float> logits) {
-        log_softmax(logits, own);
-        kl_sum += divergence(std::span(reference_).subspan(k * vocabulary, vocabulary), own);
-        ++kl_count;
-      };
-    }
-    const std::vector<double> scores = score(document.tokens, observer, progress);
-    put_lengths(scores, line);
-    if (kl_count > 0 && kl_count == kl_positions_.size() && std::isfinite(kl_sum)) {
-      line["kl"] = {{"length", kl_length_}, {"sum", kl_sum}, {"count", kl_count}};
-    }
-  }
-
-  PositionObserver reference_writer() {
-    return [this](std::size_t k, std::span<const float> logits) {
-      log_softmax(logits, std::span(reference_).subspan(k * logits.size(), logits.size()));
-    };
-  }
-
   void put_lengths(const std::vector<double>& scores, ordered_json& line) const {
     line["lengths"] = ordered_json::array();
     std::int64_t finite = 1;  // the first token is never scored
@@ -244,8 +231,7 @@ constexpr Metric kMetrics[] = {{kPerplexityMetric, "sum", "count"},
 void refuse_sliding(const ordered_json& settings) {
   const auto stride = settings.find("stride");
   if (stride == settings.end() || *stride == 0) return;
-  throw Error(ErrorKind::unsupported,
-              "this run used sliding windows (--stride), which this version does not have",
+  unsupported("this run used sliding windows (--stride), which this version does not have",
               "read it with the version of mrrope that run.json names, or run it again without "
               "--stride");
 }
@@ -531,10 +517,6 @@ Verdict judge(const ResultTable& table, const MethodRow& method, bool failed) {
   return verdict;
 }
 
-ResultTable perplexity_results(const ordered_json& run, const std::vector<ordered_json>& units) {
-  return fill_table<Losses>(run, units, perplexity_places);
-}
-
 Task perplexity_task() {
   std::vector<MetricInfo> metrics = {
       {kPerplexityMetric, "Perplexity of the first N tokens", "perplexity",
@@ -545,7 +527,7 @@ Task perplexity_task() {
       {kDivergence, "Divergence from the unmodified model", "KL divergence, nats",
        "Inside the window, where the unmodified model is the reference.", false, true, false}};
   return {kPerplexity, "Perplexity against length", std::move(metrics), perplexity_places,
-          perplexity_results};
+          [](const RecordedRun& recorded) { return fill_table<Losses>(recorded); }};
 }
 
 }  // namespace mrrope::eval

@@ -44,16 +44,13 @@ ResultTable run_perplexity(TimelineModel& model, const std::vector<MethodUnderTe
                            const std::vector<Document>& documents, const PerplexityOptions& options,
                            RunFolder& folder, Progress& progress);
 
-// Metrics: perplexity (the first N tokens), perplexity_last_half (tokens N/2 .. N-1),
-// perplexity_band (from the next shorter length, or the start, to N-1), kl_divergence (from the
-// unmodified model, at the longest length inside the window). Units are documents. Throws Error
-// (corrupt).
-ResultTable perplexity_results(const ordered_json& run, const std::vector<ordered_json>& units);
-
 // How far a method of the table is good (perplexity.cpp has the rule). failed: a token had
 // probability 0, so missing bands are no lack of data.
 Verdict judge(const ResultTable& table, const MethodRow& method, bool failed);
 
+// Metrics: perplexity (the first N tokens), perplexity_last_half (tokens N/2 .. N-1),
+// perplexity_band (from the next shorter length, or the start, to N-1), kl_divergence (from the
+// unmodified model, at the longest length inside the window). Units are documents.
 Task perplexity_task();
 
 }  // namespace mrrope::eval

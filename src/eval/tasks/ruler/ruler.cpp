@@ -213,8 +213,8 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
   check(options);
   refuse_if(options.questions > 1, "--questions is for the built-in samples, not for --data",
             "leave out one of them");
-  throw_if(!folder_exists(folder), ErrorKind::failed, cat(folder.string(), " is not a folder"),
-           "give --data the folder that RULER's scripts wrote to");
+  fail_if(!folder_exists(folder), cat(folder.string(), " is not a folder"),
+          "give --data the folder that RULER's scripts wrote to");
   SampleSuite suite{"ruler", &ruler_rules()};
   ordered_json files = ordered_json::array();
   std::vector<std::string> missing;
@@ -261,9 +261,9 @@ SampleSuite read_ruler(const PromptFrame& frame, const fs::path& folder,
       suite.sets.push_back(std::move(set));
     }
   }
-  throw_if(suite.sets.empty(), ErrorKind::failed,
-           cat("no sample in ", folder.string(), ": looked for ", joined(missing, ", ")),
-           "the files are LENGTH/TASK/validation.jsonl or LENGTH/TASK.jsonl");
+  fail_if(suite.sets.empty(),
+          cat("no sample in ", folder.string(), ": looked for ", joined(missing, ", ")),
+          "the files are LENGTH/TASK/validation.jsonl or LENGTH/TASK.jsonl");
   if (!missing.empty()) {
     notes.push_back(cat("not in ", folder.string(), ": ", joined(missing, ", ")));
   }
