@@ -15,57 +15,50 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric) {
 
 namespace {
 
+using eval::ResultRow;
+
 // Of the metrics that a page of Markdown shows: the one that methods are compared by, and the loss
 // of answers, which tells them apart where few are found.
 bool is_main(const RunGroup& group, const std::string& metric) {
   return metric == group.front().table.metric || metric == eval::kAnswerLoss;
 }
 
-// All rows of a group with the name under which a chart shows them: the method's, and with the
-// run's where an earlier run has the same method at one of its lengths.
-struct NamedRow {
-  std::string name;
-  const eval::ResultRow* row;
-};
+// All rows of a group, without their units. The method is the name under which a chart shows them:
+// with the run's where an earlier run has the same method at one of its lengths.
+using Rows = std::vector<ResultRow>;
 
-std::vector<NamedRow> named_rows(const RunGroup& group) {
+Rows named_rows(const RunGroup& group) {
   std::set<std::tuple<std::string, std::string, std::int64_t>> taken;
-  std::vector<NamedRow> rows;
+  Rows rows;
   for (const RunRecord* run : group.runs) {
     std::set<std::pair<std::string, std::string>> again;
-    for (const eval::ResultRow& row : run->table.rows) {
+    for (const ResultRow& row : run->table.rows) {
       if (taken.contains({row.task, row.method, row.length})) again.insert({row.task, row.method});
     }
-    for (const eval::ResultRow& row : run->table.rows) {
+    for (const ResultRow& row : run->table.rows) {
       taken.insert({row.task, row.method, row.length});
-      rows.push_back({again.contains({row.task, row.method}) ? cat(row.method, " (", run->name, ")")
-                                                             : row.method,
-                      &row});
+      const bool named = again.contains({row.task, row.method});
+      rows.push_back({row.task, named ? cat(row.method, " (", run->name, ")") : row.method,
+                      row.length, row.depth, row.metric, row.estimate});
     }
   }
   return rows;
 }
 
 template <typename Key>
-std::vector<Key> distinct(const std::vector<NamedRow>& rows, Key (*of)(const NamedRow&)) {
+std::vector<Key> distinct(const Rows& rows, Key ResultRow::*key) {
   std::vector<Key> out;
-  for (const NamedRow& row : rows) {
-    if (!has(out, of(row))) out.push_back(of(row));
+  for (const ResultRow& row : rows) {
+    if (!has(out, row.*key)) out.push_back(row.*key);
   }
   return out;
 }
-std::string task_of(const NamedRow& r) { return r.row->task; }
-std::string metric_of(const NamedRow& r) { return r.row->metric; }
-std::string name_of(const NamedRow& r) { return r.name; }
-std::int64_t length_of(const NamedRow& r) { return r.row->length; }
 
-std::vector<NamedRow> chosen(const std::vector<NamedRow>& rows, const std::string& metric,
-                             bool by_depth) {
-  std::vector<NamedRow> out;
-  for (const NamedRow& r : rows) {
-    if (r.row->metric == metric && r.row->depth.has_value() == by_depth) out.push_back(r);
-  }
-  return out;
+Rows chosen(Rows rows, const std::string& metric, bool by_depth) {
+  std::erase_if(rows, [&](const ResultRow& r) {
+    return r.metric != metric || r.depth.has_value() != by_depth;
+  });
+  return rows;
 }
 
 ChartPoint point_of(double x, const eval::Estimate& e) {
@@ -105,13 +98,13 @@ std::string values_of(const std::vector<HeatMap>& maps) {
 struct Study {
   std::string name;  // without those
   std::vector<const ParameterInfo*> varied;
-  std::vector<std::pair<MethodSpec, const eval::ResultRow*>> points;
+  std::vector<std::pair<MethodSpec, const ResultRow*>> points;
 };
 
 std::vector<Study> studies_of(const eval::ResultTable& table, std::int64_t length) {
   std::vector<Study> studies;
   for (const eval::MethodRow& method : table.methods) {
-    const eval::ResultRow* row = table.find(method.method, length, table.metric);
+    const ResultRow* row = table.find(method.method, length, table.metric);
     const std::string name = method.method.substr(0, method.method.find('('));
     if (row == nullptr || name == method.method || !method.method.ends_with(')')) continue;
     Study* at = find_by(studies, &Study::name, name);
@@ -194,7 +187,7 @@ class FigureMaker {
     }
     // The same order of colours wherever charts come from.
     for (const RunGroup& g : groups_) {
-      for (const NamedRow& r : named_rows(g)) colours_.colour_of(r.name);
+      for (const ResultRow& r : named_rows(g)) colours_.colour_of(r.method);
     }
   }
 
@@ -236,35 +229,34 @@ class FigureMaker {
     return number == 1 ? name : cat(name, "-", number);
   }
 
-  void add(const std::string& section, const std::string& file, const std::string& note,
-           LineChart chart, std::optional<std::size_t> verdict = {}, bool main = false) {
-    if (!has_content(chart)) return;
-    std::string title = chart.title;
-    out_.push_back(
-        {section, file_for(file), std::move(title), note, std::move(chart), verdict, main});
+  // Under a name of its own, unless it is a chart that is empty or flat.
+  void add(Figure figure) {
+    if (!figure.is_map() && !has_content(std::get<LineChart>(figure.content))) return;
+    figure.file = file_for(figure.file);
+    out_.push_back(std::move(figure));
   }
 
   void lines(const RunGroup& group) {
-    const std::vector<NamedRow> all = named_rows(group);
+    const Rows all = named_rows(group);
     std::string before;
     std::optional<std::size_t> verdict;  // its headline is above the first chart
     if (!group.front().table.verdicts.empty()) verdict = verdicts_++;
-    for (const std::string& metric : distinct(all, metric_of)) {
+    for (const std::string& metric : distinct(all, &ResultRow::metric)) {
       const eval::MetricInfo info = metric_info(group, metric);
       if (!info.charted) continue;
-      const std::vector<NamedRow> rows = chosen(all, metric, false);
-      const std::size_t lengths = distinct(rows, length_of).size();
-      const std::vector<std::string> tasks = distinct(rows, task_of);
+      const Rows rows = chosen(all, metric, false);
+      const std::size_t lengths = distinct(rows, &ResultRow::length).size();
+      const std::vector<std::string> tasks = distinct(rows, &ResultRow::task);
       if (lengths < 2) continue;  // no line; a study of parameters has charts of its own
       LineChart chart{.title = titled(info.title, group),
                       .x = {"tokens", Spacing::log, true},
                       .y = {info.axis, info.logarithmic ? Spacing::log : Spacing::linear}};
       if (group.front().window > 0) chart.marks = {window_mark(group.front().window)};
-      for (const std::string& name : distinct(rows, name_of)) {
+      for (const std::string& name : distinct(rows, &ResultRow::method)) {
         Series s = colours_.series(name);
         std::map<std::int64_t, std::vector<eval::Estimate>> at;
-        for (const NamedRow& r : rows) {
-          if (r.name == name) at[r.row->length].push_back(r.row->estimate);
+        for (const ResultRow& r : rows) {
+          if (r.method == name) at[r.length].push_back(r.estimate);
         }
         for (const auto& [length, list] : at) {
           const bool complete = list.size() == tasks.size();
@@ -280,8 +272,8 @@ class FigureMaker {
           tasks.size() == 1 ? info.note
                             : cat("Mean over ", tasks.size(), " tasks, where all have a value.");
       const std::string words = best_and_worst(chart, info.higher_is_better) + note;
-      add(section_of(group.front().task), cat(group.front().task, "-", metric), words,
-          std::move(chart), std::exchange(verdict, std::nullopt), is_main(group, metric));
+      add({section_of(group.front().task), cat(group.front().task, "-", metric), chart.title, words,
+           std::move(chart), std::exchange(verdict, std::nullopt), is_main(group, metric)});
     }
   }
 
@@ -298,9 +290,8 @@ class FigureMaker {
         const std::string title = titled(
             cat("Perplexity at ", length_text(length), " by ", names_of(varied)), group, &run);
         if (varied.size() == 2) {
-          out_.push_back({section, file_for(file), title,
-                          "Lower is better; darker is higher. The best cell is marked.",
-                          mapped(studies, parameter_map)});
+          add({section, file, title, "Lower is better; darker is higher. The best cell is marked.",
+               mapped(studies, parameter_map)});
           continue;
         }
         LineChart chart{.title = title,
@@ -314,8 +305,8 @@ class FigureMaker {
           }
           chart.series.push_back(by_x(std::move(s)));
         }
-        add(section, file, "Lower is better. The band is one standard error over documents.",
-            std::move(chart));
+        add({section, file, title,
+             "Lower is better. The band is one standard error over documents.", std::move(chart)});
       }
     }
   }
@@ -348,31 +339,31 @@ class FigureMaker {
         if (zero) same.push_back(method.method + (method.untouched ? " inside its window" : ""));
         if (!zero) chart.series.push_back(std::move(s));
       }
-      add(section_of(run->task), cat(run->task, "-difference"),
-          cat("Above zero is worse than ", reference, ". The band is one standard error of the ",
-              "paired difference.",
-              same.empty() ? "" : cat(" Without a difference: ", joined(same, ", "), "."),
-              " The unmodified model is compared inside its window only."),
-          std::move(chart));
+      add({section_of(run->task), cat(run->task, "-difference"), chart.title,
+           cat("Above zero is worse than ", reference, ". The band is one standard error of the ",
+               "paired difference.",
+               same.empty() ? "" : cat(" Without a difference: ", joined(same, ", "), "."),
+               " The unmodified model is compared inside its window only."),
+           std::move(chart)});
     }
   }
 
   void maps(const RunGroup& group) {
-    const std::vector<NamedRow> all = named_rows(group);
+    const Rows all = named_rows(group);
     std::string before;
-    for (const std::string& metric : distinct(all, metric_of)) {
-      const std::vector<NamedRow> rows = chosen(all, metric, true);
+    for (const std::string& metric : distinct(all, &ResultRow::metric)) {
+      const Rows rows = chosen(all, metric, true);
       if (rows.empty()) continue;
       std::vector<HeatMap> maps;
-      for (const std::string& task : distinct(rows, task_of)) {
-        for (const std::string& name : distinct(rows, name_of)) {
-          maps.push_back(map_of(rows, task, name, distinct(rows, task_of).size() > 1));
+      const std::vector<std::string> tasks = distinct(rows, &ResultRow::task);
+      for (const std::string& task : tasks) {
+        for (const std::string& name : distinct(rows, &ResultRow::method)) {
+          maps.push_back(map_of(rows, task, name, tasks.size() > 1));
         }
       }
       if (values_of(maps) == std::exchange(before, values_of(maps))) continue;  // says the same
       const eval::MetricInfo info = metric_info(group, metric);
-      out_.push_back(
-          {section_of(group.front().task), file_for(cat(group.front().task, "-", metric, "-map")),
+      add({section_of(group.front().task), cat(group.front().task, "-", metric, "-map"),
            titled(info.title, group),
            cat("Depth of the needle from top to bottom, length from left to right. Numbers are "
                "percent; blue is good. ",
@@ -381,17 +372,17 @@ class FigureMaker {
     }
   }
 
-  static HeatMap map_of(const std::vector<NamedRow>& rows, const std::string& task,
-                        const std::string& name, bool several) {
+  static HeatMap map_of(const Rows& rows, const std::string& task, const std::string& name,
+                        bool several) {
     std::set<std::int64_t> lengths;
     std::set<double> depths;
     double low = 0, high = 0;
-    for (const NamedRow& r : rows) {
-      lengths.insert(r.row->length);
-      if (std::isfinite(*r.row->depth)) depths.insert(*r.row->depth);
-      if (std::isfinite(r.row->estimate.value)) {
-        low = std::min(low, r.row->estimate.value);
-        high = std::max(high, r.row->estimate.value);
+    for (const ResultRow& r : rows) {
+      lengths.insert(r.length);
+      if (std::isfinite(*r.depth)) depths.insert(*r.depth);
+      if (std::isfinite(r.estimate.value)) {
+        low = std::min(low, r.estimate.value);
+        high = std::max(high, r.estimate.value);
       }
     }
     HeatMap map = empty_map(several ? cat(task, ": ", name) : name, depths.size(), lengths.size());
@@ -402,11 +393,11 @@ class FigureMaker {
     map.high = map.percent ? 1 : high <= 100 && low >= 0 ? 100 : high;
     map.columns = mapped(lengths, length_text);
     map.rows = mapped(depths, [](double d) { return significant(d, 3) + " %"; });
-    for (const NamedRow& r : rows) {
-      if (r.name != name || r.row->task != task || !std::isfinite(*r.row->depth)) continue;
-      const std::size_t row = place_in(depths, *r.row->depth);
-      const std::size_t column = place_in(lengths, r.row->length);
-      eval::Estimate e = r.row->estimate;
+    for (const ResultRow& r : rows) {
+      if (r.method != name || r.task != task || !std::isfinite(*r.depth)) continue;
+      const std::size_t row = place_in(depths, *r.depth);
+      const std::size_t column = place_in(lengths, r.length);
+      eval::Estimate e = r.estimate;
       map.values[row][column] = e.value;
       if (map.percent) e.value *= 100, e.error *= 100;
       map.details[row][column] =
@@ -420,8 +411,8 @@ class FigureMaker {
     for (const RunRecord* run : group.runs) {
       for (Figure& f : search_figures(*run)) {
         auto& chart = std::get<LineChart>(f.content);
-        chart.title = titled(chart.title, group, run);
-        add(f.section, f.file, f.note, std::move(chart));
+        chart.title = f.title = titled(f.title, group, run);
+        add(std::move(f));
       }
     }
   }
@@ -461,10 +452,11 @@ class FigureMaker {
       }
       if (chart.series.empty()) continue;
       if (middle) chart.marks = boundary_marks(*middle);
-      add("Plans", "plans",
-          cat("Pairs left of low turn as trained; pairs right of high are slowed in full; methods ",
-              "differ in between. An elastic plan is shown at its last rung.", scales),
-          std::move(chart));
+      add({"Plans", "plans", chart.title,
+           cat("Pairs left of low turn as trained; pairs right of high are slowed in full; "
+               "methods ",
+               "differ in between. An elastic plan is shown at its last rung.", scales),
+           std::move(chart)});
     }
   }
 
@@ -498,13 +490,13 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& records) {
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
   std::vector<TaskTable> out;
   for (const RunGroup& group : grouped(records)) {
-    const std::vector<NamedRow> all = named_rows(group);
-    for (const std::string& metric : distinct(all, metric_of)) {
-      const std::vector<NamedRow> rows = chosen(all, metric, false);
+    const Rows all = named_rows(group);
+    for (const std::string& metric : distinct(all, &ResultRow::metric)) {
+      const Rows rows = chosen(all, metric, false);
       if (rows.empty()) continue;
-      std::vector<std::int64_t> lengths = distinct(rows, length_of);
+      std::vector<std::int64_t> lengths = distinct(rows, &ResultRow::length);
       std::sort(lengths.begin(), lengths.end());
-      const std::vector<std::string> tasks = distinct(rows, task_of);
+      const std::vector<std::string> tasks = distinct(rows, &ResultRow::task);
       DataTable table;
       table.caption = cat(group.front().model, ": ", metric_info(group, metric).title);
       table.header = {"method"};
@@ -513,18 +505,18 @@ std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records) {
       for (const std::int64_t n : lengths) table.header.push_back(length_text(n));
       table.header.push_back("n");
       for (const std::string& task : tasks) {
-        for (const std::string& name : distinct(rows, name_of)) {
+        for (const std::string& name : distinct(rows, &ResultRow::method)) {
           std::vector<std::string> line = {name};
           if (tasks.size() > 1) line.insert(line.begin(), task);
           std::size_t n = 0;
           bool any = false;
           for (const std::int64_t length : lengths) {
-            const NamedRow* at = find_by(rows, [&](const NamedRow& r) {
-              return r.name == name && r.row->task == task && r.row->length == length;
+            const ResultRow* at = find_by(rows, [&](const ResultRow& r) {
+              return r.method == name && r.task == task && r.length == length;
             });
             any |= at != nullptr;
-            line.push_back(at == nullptr ? "" : estimate_text(at->row->estimate));
-            if (at != nullptr) n = std::max(n, at->row->estimate.n);
+            line.push_back(at == nullptr ? "" : estimate_text(at->estimate));
+            if (at != nullptr) n = std::max(n, at->estimate.n);
           }
           line.push_back(cat(n));
           if (any) table.rows.push_back(std::move(line));

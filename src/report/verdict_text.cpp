@@ -328,12 +328,10 @@ VerdictText text_without_best(VerdictText text, const RunGroup& group,
                               const std::vector<RunRecord>& records, const std::string& so_far) {
   const RunRecord& first = group.front();
   const eval::ResultTable& r = first.table;
+  const bool extended = find_by(r.methods, &eval::MethodRow::untouched, false) != nullptr;
   bool judged = false;  // an extension, or the untouched model where nothing else was asked for
-  bool extended = false;
   for (std::size_t i = 0; i < r.verdicts.size(); ++i) {
-    if (r.methods[i].untouched && extended) continue;
-    if (!r.methods[i].untouched && !std::exchange(extended, true)) judged = false;
-    judged |= r.verdicts[i].judged;
+    judged |= r.verdicts[i].judged && !(extended && r.methods[i].untouched);
   }
   const std::string model = model_argument(first);
   if (!judged) {
@@ -462,17 +460,15 @@ std::string signed_percent(const eval::Estimate& e) {
 
 std::vector<VerdictText> verdicts_of(const std::vector<RunRecord>& records) {
   std::vector<VerdictText> out;
-  std::set<std::string> judged;
-  for (const RunGroup& group : grouped(records)) {
-    if (group.front().table.verdicts.empty()) continue;
-    const bool first = judged.insert(group.front().model_digest).second;
-    out.push_back(verdict_text(group, records));
+  std::set<std::string> models;
+  std::vector<RunGroup> groups = grouped(records);
+  const auto judged = [](const RunGroup& g) { return !g.front().table.verdicts.empty(); };
+  std::stable_partition(groups.begin(), groups.end(), judged);
+  for (const RunGroup& group : groups) {
+    const bool first = models.insert(group.front().model_digest).second;
+    if (!first && !judged(group)) continue;
+    out.push_back(judged(group) ? verdict_text(group, records) : text_without_perplexity(group));
     if (first) add_baseline_notes(out.back(), records, group.front().model_digest);
-  }
-  for (const RunGroup& group : grouped(records)) {
-    if (!judged.insert(group.front().model_digest).second) continue;
-    out.push_back(text_without_perplexity(group));
-    add_baseline_notes(out.back(), records, group.front().model_digest);
   }
   return out;
 }

@@ -35,8 +35,7 @@ PairProduct drawn_product(const Capture& capture, const Geometry& g, Random& ran
   const float* k = layer.keys.data() + (earlier * std::uint64_t(layer.kv_heads) + kv_head) * row;
   PairProduct p = pair_product({q, row}, {k, row}, pair_count(g), g.pairing);
   const double scale = 1 / std::sqrt(double(layer.row));
-  for (double& x : p.re) x *= scale;
-  for (double& x : p.im) x *= scale;
+  for (auto& x : p) x *= scale;
   return p;
 }
 
@@ -56,6 +55,9 @@ struct Scores {
   std::vector<double> inside;  // the original's, within the window
   std::vector<Curve> curves;   // per plan
   std::string suffix;          // of titles
+  // Words: how the queries and keys were read, the token pairs chosen, their temperature, what
+  // is pooled, and where the original was read.
+  std::string reading, choice, temperature, pool, original;
 };
 
 Scores middle_of(const Geometry& g) {
@@ -80,12 +82,22 @@ void add_pool(Curve& curve, const std::vector<double>& scores) {
   curve.pooled_error.push_back(e.error);
 }
 
-// Table, charts and JSON; the caller adds the words.
 TheoryFigure picture_of(const Geometry& g, const std::vector<NamedPlan>& plans,
                         const Scores& scores, const AttentionRequest& request) {
   const std::vector<std::int64_t>& distances = scores.distances;
   TheoryFigure result;
   result.title = cat("Attention scores of the middle pairs against distance", scores.suffix);
+  result.words = cat(
+      "Queries and keys of layers ", scores.layers, scores.reading, request.pairs,
+      " seeded pairs of a token and an earlier one per distance, ", scores.choice, distances.size(),
+      " distances up to ", distances.back(), ". ", scores.temperature, "Middle: pairs ", scores.low,
+      " to ", scores.high - 1, " of ", pair_count(g),
+      ".\nFalls until: the last distance before the mean of ", scores.pool,
+      " is above its lowest by more than two standard errors. KS: largest difference between the "
+      "distributions of a plan's scores past the window (",
+      g.train_length, ") and the original's inside it", scores.original,
+      ".\nNew angles: pairs that meet angles at ", scores.longest,
+      " tokens which they never made in training.\n");
   report::DataTable table =
       new_table("Scores", {"method", "scale", "falls until", "KS past the window", "mean spread",
                            "pairs with new angles", "new angles, turns"});
@@ -193,20 +205,10 @@ TheoryFigure attention_figure(const Geometry& g, const std::vector<NamedPlan>& p
   scores.layers =
       joined(mapped(capture.layers, [](const CapturedLayer& l) { return cat(l.layer); }), ", ");
 
-  TheoryFigure result = picture_of(g, plans, scores, request);
-  result.words = cat(
-      "Queries and keys of layers ", scores.layers, " before rotation, from ", capture.tokens,
-      " tokens of text; ", request.pairs,
-      " seeded pairs of a token and an earlier one per distance, the same for every ",
-      "plan, turned to ", distances.size(), " distances up to ", scores.longest, ". Middle: pairs ",
-      scores.low, " to ", scores.high - 1, " of ", pair_count(g), ".\n",
-      "Falls until: the last distance before the mean of all ", drawn.size(), " pairs is above ",
-      "its lowest by more than two standard errors. KS: largest difference between the "
-      "distributions of a plan's scores past ",
-      "the window (", g.train_length, ") and the original's inside it.\n",
-      "New angles: pairs that meet angles at ", scores.longest,
-      " tokens which they never made in training.\n");
-  return result;
+  scores.reading = cat(" before rotation, from ", capture.tokens, " tokens of text; ");
+  scores.choice = "the same for every plan, turned to ";
+  scores.pool = cat("all ", drawn.size(), " pairs");
+  return picture_of(g, plans, scores, request);
 }
 
 AttentionPlaces draw_places(const Geometry& g, const std::vector<LayerHeads>& layers,
@@ -250,7 +252,7 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
   const auto score_of = [&](const RotatedPair& pair) {
     const PairProduct p = pair_product(pair.query, pair.key, pair_count(g), g.pairing);
     double sum = 0;
-    for (int i = scores.low; i < scores.high; ++i) sum += p.re[std::size_t(i)];
+    for (int i = scores.low; i < scores.high; ++i) sum += p[std::size_t(i)].real();
     return sum / std::sqrt(double(pair.query.size()));
   };
   scores.inside = mapped(inside, score_of);
@@ -277,22 +279,13 @@ TheoryFigure attention_run_figure(const Geometry& g, const std::vector<NamedPlan
   for (const PairPlace& p : drawn.places) layers.insert(p.layer);
   scores.layers = joined(mapped(layers, cat<int>), ", ");
 
+  scores.reading = cat(" after rotation, as the model computes them: it reads the same ",
+                       drawn.tokens, " tokens under each plan; ");
+  scores.choice = "at the same places for every plan, ";
+  scores.temperature = "Scores are those before the softmax, with the plan's temperature. ";
+  scores.pool = cat(kPooled, " neighbouring distances");
+  scores.original = cat(", where it reads the first ", g.train_length, " tokens");
   TheoryFigure result = picture_of(g, plans, scores, request);
-  result.words = cat(
-      "Queries and keys of layers ", scores.layers,
-      " after rotation, as the model computes them: it reads the same ", drawn.tokens,
-      " tokens under each plan; ", request.pairs,
-      " seeded pairs of a token and an earlier one per distance, at the same places for every "
-      "plan, ",
-      scores.distances.size(), " distances up to ", scores.distances.back(),
-      ". Scores are those before the softmax, with the plan's temperature. Middle: pairs ",
-      scores.low, " to ", scores.high - 1, " of ", pair_count(g), ".\n",
-      "Falls until: the last distance before the mean of ", kPooled,
-      " neighbouring distances is above its lowest by more than two standard errors. KS: largest "
-      "difference between the distributions of a plan's scores past the window (",
-      g.train_length, ") and the original's inside it, where it reads the first ", g.train_length,
-      " tokens.\n", "New angles: pairs that meet angles at ", drawn.tokens,
-      " tokens which they never made in training.\n");
   result.json["as_it_runs"] = true;
   result.json["pooled_at"] = scores.pooled_at;
   for (std::size_t c = 0; c < plans.size(); ++c) {

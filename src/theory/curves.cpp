@@ -2,6 +2,7 @@
 #include "theory/curves.h"
 
 #include <numbers>
+#include <numeric>
 
 #include "base/text.h"
 
@@ -57,45 +58,47 @@ std::int64_t first_position(double theta, double k) {
 
 }  // namespace
 
-std::vector<Digit> digits_of(const Plan& plan, double position) {
+NumberSystem number_system(const Plan& plan) {
+  const std::vector<double>& theta = plan.theta();
+  NumberSystem system{mapped(theta, [](double t) { return 1 / t; }), {}};
+  for (std::size_t j = 0; j + 1 < theta.size(); ++j)
+    system.radix.push_back(theta[j] / theta[j + 1]);
+  system.radix.push_back(std::pow(plan.geometry().base, 1.0 / double(theta.size())));
+  return system;
+}
+
+std::vector<double> digits_of(const Plan& plan, double position) {
   refuse_if(!(position >= 0) || position > kMostPosition,
             cat("position ", position, " is not from 0 to 2^53"), "give a position in tokens");
-  const std::vector<double>& theta = plan.theta();
-  std::vector<Digit> digits(theta.size());
-  for (std::size_t j = 0; j < theta.size(); ++j) {
-    Digit& d = digits[j];
-    d.weight = 1 / theta[j];
-    d.radix = j + 1 < theta.size() ? theta[j] / theta[j + 1]
-                                   : std::pow(plan.geometry().base, 1.0 / double(theta.size()));
-    d.value = std::fmod(std::floor(position * theta[j]), d.radix);
+  std::vector<double> digits = number_system(plan).radix;
+  for (std::size_t j = 0; j < digits.size(); ++j) {
+    digits[j] = std::fmod(std::floor(position * plan.theta()[j]), digits[j]);
   }
   return digits;
 }
 
 double writable_positions(const Plan& plan) {
-  const Digit last = digits_of(plan, 0).back();
-  return last.weight * last.radix;
+  const NumberSystem system = number_system(plan);
+  return system.weight.back() * system.radix.back();
 }
 
 double digit_sum(const Plan& plan, std::span<const double> values) {
-  const std::vector<Digit> digits = digits_of(plan, 0);
-  double sum = 0;
-  for (std::size_t j = 0; j < digits.size(); ++j) sum += digits[j].weight * values[j];
-  return sum;
+  const std::vector<double> weight = number_system(plan).weight;
+  return std::inner_product(weight.begin(), weight.end(), values.begin(), 0.0);
 }
 
 std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double> values,
                                         double tolerance) {
-  const std::vector<Digit> digits = digits_of(plan, 0);
-  refuse_if(values.size() != digits.size(),
-            cat(values.size(), " digits given, and a position has ", digits.size()),
-            cat("give ", digits.size(), " digits, the fastest first"));
-  std::vector<std::size_t> order(digits.size());
-  for (std::size_t j = 0; j < digits.size(); ++j) {
+  const std::vector<double> radices = number_system(plan).radix;
+  refuse_if(values.size() != radices.size(),
+            cat(values.size(), " digits given, and a position has ", radices.size()),
+            cat("give ", radices.size(), " digits, the fastest first"));
+  std::vector<std::size_t> order(radices.size());
+  for (std::size_t j = 0; j < radices.size(); ++j) {
     order[j] = j;
     refuse_if(!(values[j] >= 0), cat("digit ", j, " is ", values[j]),
               "digits are from 0 to below their radix");
-    if (values[j] > digits[j].radix + tolerance * std::max(1.0, values[j])) return {};
+    if (values[j] > radices[j] + tolerance * std::max(1.0, values[j])) return {};
   }
   // From slow to fast: the slowest digit leaves a few long ranges, and each faster one cuts them.
   const std::vector<double>& theta = plan.theta();
@@ -105,11 +108,11 @@ std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double
   std::vector<PositionRange> ranges = {{0, std::int64_t(end) - 1}};
   std::int64_t steps = 0;
   for (const std::size_t j : order) {
-    const double radix = digits[j].radix;
+    const double radix = radices[j];
     std::vector<PositionRange> kept;
     for (const PositionRange& r : ranges) {
       const double from = std::floor(double(r.first) * theta[j]);
-      const double to = std::floor(double(r.last) * theta[j]);
+      const double to = std::floor(double(r.second) * theta[j]);
       for (double k = from; k <= to; ++k) {
         if (++steps > kMostSteps) {
           refuse("too many positions have digits like these", "give more decimals of each digit");
@@ -118,10 +121,10 @@ std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double
         // A radix is a rounded number: 0 and a hair below the radix are the same digit.
         if (std::min(off, std::abs(radix - off)) > tolerance * std::max(1.0, values[j])) continue;
         const std::int64_t first = std::max(r.first, first_position(theta[j], k));
-        const std::int64_t last = std::min(r.last, first_position(theta[j], k + 1) - 1);
+        const std::int64_t last = std::min(r.second, first_position(theta[j], k + 1) - 1);
         if (first > last) continue;
-        if (!kept.empty() && kept.back().last + 1 == first) {
-          kept.back().last = last;
+        if (!kept.empty() && kept.back().second + 1 == first) {
+          kept.back().second = last;
         } else {
           kept.push_back({first, last});
         }
@@ -133,9 +136,10 @@ std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double
 }
 
 int first_open_digit(const Plan& plan, std::int64_t length) {
-  const std::vector<Digit> digits = digits_of(plan, 0);
-  const auto open = [&](const Digit& d) { return double(length) < d.weight * d.radix; };
-  return int(std::find_if(digits.begin(), digits.end(), open) - digits.begin());
+  const auto [weight, radix] = number_system(plan);
+  std::size_t j = 0;
+  while (j < weight.size() && double(length) >= weight[j] * radix[j]) ++j;
+  return int(j);
 }
 
 int first_open_pair(const Plan& plan, std::int64_t length) {
@@ -249,30 +253,24 @@ PairProduct pair_product(std::span<const float> query, std::span<const float> ke
     const bool halves = pairing == Pairing::halves;
     const auto a = std::size_t(halves ? i : 2 * i);
     const auto b = std::size_t(halves ? i + pairs : 2 * i + 1);
-    const double q0 = query[a];
-    const double q1 = query[b];
-    const double k0 = key[a];
-    const double k1 = key[b];
-    out.re.push_back(q0 * k0 + q1 * k1);
-    out.im.push_back(q1 * k0 - q0 * k1);
+    out.push_back(std::complex<double>(query[a], query[b]) * std::complex<double>(key[a], -key[b]));
   }
   return out;
 }
 
 Angles angles_at(std::span<const double> theta, int first, int last, double distance) {
-  Angles angles{std::size_t(first), {}, {}};
+  Angles angles{std::size_t(first), {}};
   for (auto i = std::size_t(first); i < std::size_t(last); ++i) {
-    angles.cosine.push_back(std::cos(distance * theta[i]));
-    angles.sine.push_back(std::sin(distance * theta[i]));
+    angles.turns.push_back(std::polar(1.0, distance * theta[i]));
   }
   return angles;
 }
 
 double score_at(const PairProduct& product, const Angles& angles) {
   double sum = 0;
-  for (std::size_t i = 0; i < angles.cosine.size(); ++i) {
-    sum += product.re[angles.first + i] * angles.cosine[i] -
-           product.im[angles.first + i] * angles.sine[i];
+  for (std::size_t i = 0; i < angles.turns.size(); ++i) {
+    const std::complex<double>& p = product[angles.first + i];
+    sum += p.real() * angles.turns[i].real() - p.imag() * angles.turns[i].imag();
   }
   return sum;
 }

@@ -6,19 +6,22 @@
 // 1.2e-16 * m * theta; at m = 10^6 a cosine is right to 2e-10 and a sum of 64 to 1e-8.
 #pragma once
 
+#include <complex>
+
 #include "mrrope/plan.h"
 
 namespace mrrope::theory {
 
 // ---- Digits: a position as a number in the mixed radix lambda * beta.
 
-struct Digit {
-  double weight = 1;  // of one: the product of the radices before it, 1 / theta
-  double radix = 1;   // beta * lambda; the last digit's lambda is 1
-  double value = 0;   // floor(position / weight) mod radix
+struct NumberSystem {          // one of each per digit
+  std::vector<double> weight;  // of one: the product of the radices before it, 1 / theta
+  std::vector<double> radix;   // beta * lambda; the last digit's lambda is 1
 };
+NumberSystem number_system(const Plan& plan);
 
-std::vector<Digit> digits_of(const Plan& plan, double position);
+// floor(position / weight) mod radix
+std::vector<double> digits_of(const Plan& plan, double position);
 
 // How many positions the digits can write, 0 included: the weight of the last times its radix.
 // Beyond that the last digit starts again.
@@ -33,12 +36,7 @@ double digit_sum(const Plan& plan, std::span<const double> values);
 // are one range: PI has those, a radix conversion does not. A value counts as the same within
 // `tolerance` of it, or of 1 if it is less. Throws Error (usage): not one value per pair, a value
 // below 0, values so vague that the search is too long.
-struct PositionRange {
-  std::int64_t first = 0;
-  std::int64_t last = 0;  // included
-
-  bool operator==(const PositionRange&) const = default;
-};
+using PositionRange = std::pair<std::int64_t, std::int64_t>;  // first and last, both included
 std::vector<PositionRange> positions_of(const Plan& plan, std::span<const double> values,
                                         double tolerance = 1e-9);
 
@@ -90,17 +88,15 @@ Oscillation oscillation_of(std::span<const double> curve);
 std::vector<double> new_angles(const Plan& plan, std::int64_t length);
 
 // Per pair, query times conjugate of key as complex numbers: rotated by m and n, their product is
-// re cos(d theta) - im sin(d theta) with d = m - n.
-struct PairProduct {
-  std::vector<double> re, im;
-};
+// the real part of this times exp(i d theta) with d = m - n.
+using PairProduct = std::vector<std::complex<double>>;
 PairProduct pair_product(std::span<const float> query, std::span<const float> key, int pairs,
                          Pairing pairing);
 
 // The angles of the pairs first .. last-1 at one distance, made once for many products.
 struct Angles {
   std::size_t first = 0;
-  std::vector<double> cosine, sine;
+  std::vector<std::complex<double>> turns;
 };
 Angles angles_at(std::span<const double> theta, int first, int last, double distance);
 

@@ -10,15 +10,9 @@ namespace {
 
 std::string ranges_text(const std::vector<PositionRange>& ranges) {
   const auto text = [](const PositionRange& r) {
-    return cat(r.first, r.last > r.first ? cat("..", r.last) : "");
+    return cat(r.first, r.second > r.first ? cat("..", r.second) : "");
   };
   return ranges.empty() ? "-" : joined(mapped(ranges, text), ", ");
-}
-
-ordered_json ranges_json(const std::vector<PositionRange>& ranges) {
-  ordered_json list = ordered_json::array();
-  for (const PositionRange& r : ranges) list.push_back({r.first, r.last});
-  return list;
 }
 
 }  // namespace
@@ -65,13 +59,9 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
                             cat(first_open_digit(plan, g.train_length)),
                             cat(first_open_pair(plan, g.train_length)),
                             significant(range_growth(plan), 6), cat(lost)});
-    std::vector<double> radix;
-    std::vector<double> weight;
-    for (const Digit& d : digits_of(plan, 0)) {
-      const std::size_t j = radix.size();
-      digits.rows[j].push_back(significant(d.radix, 5));
-      radix.push_back(d.radix);
-      weight.push_back(d.weight);
+    const auto& [weight, radix] = number_system(plan);
+    for (std::size_t j = 0; j < radix.size(); ++j) {
+      digits.rows[j].push_back(significant(radix[j], 5));
     }
     digits.header.push_back(c.name + " radix");
     ordered_json shown = ordered_json::array();
@@ -81,16 +71,14 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
       map.values.emplace_back();
       map.details.emplace_back();
       map.texts.emplace_back();
-      std::vector<double> own;
-      for (const Digit& d : digits_of(plan, double(m))) {
-        const std::size_t j = own.size();
-        own.push_back(d.value);
-        digits.rows[j].push_back(significant(d.value, 4));
-        map.values.back().push_back(d.value / d.radix);
-        map.texts.back().push_back(significant(d.value, 3));
+      const std::vector<double> own = digits_of(plan, double(m));
+      for (std::size_t j = 0; j < own.size(); ++j) {
+        digits.rows[j].push_back(significant(own[j], 4));
+        map.values.back().push_back(own[j] / radix[j]);
+        map.texts.back().push_back(significant(own[j], 3));
         map.details.back().push_back(
-            cat(c.name, ", position ", m, ", digit ", j, "\nweight ", significant(d.weight, 5),
-                ", radix ", significant(d.radix, 5), "\nvalue ", significant(d.value, 5)));
+            cat(c.name, ", position ", m, ", digit ", j, "\nweight ", significant(weight[j], 5),
+                ", radix ", significant(radix[j], 5), "\nvalue ", significant(own[j], 5)));
       }
       const double sum = digit_sum(plan, own);
       const bool written = double(m) < writable_positions(plan);
@@ -104,7 +92,7 @@ TheoryFigure digits_figure(const Geometry& g, const std::vector<NamedPlan>& plan
       shown.push_back({{"position", m},
                        {"digits", own},
                        {"sum", sum},
-                       {"positions", written ? ranges_json(same) : ordered_json()}});
+                       {"positions", written ? ordered_json(same) : ordered_json()}});
     }
     list.push_back({{"method", c.name},
                     {"scale", plan.extension().scale},
@@ -155,15 +143,15 @@ TheoryFigure position_figure(const Geometry& g, const std::vector<NamedPlan>& pl
                     {"scale", c.plan.extension().scale},
                     {"writable_positions", writable_positions(c.plan)},
                     {"sum", sum},
-                    {"positions", ranges_json(ranges)}});
+                    {"positions", ranges}});
   }
   if (!found) {
     std::string why;
-    const std::vector<Digit> system = digits_of(plans.front().plan, 0);
-    for (std::size_t j = 0; j < system.size() && why.empty(); ++j) {
-      if (values[j] < system[j].radix + kPrinted) continue;
-      why = cat(": digit ", j, " is ", values[j], ", but its radix is ",
-                significant(system[j].radix, 5), " under ", plans.front().name);
+    const std::vector<double> radix = number_system(plans.front().plan).radix;
+    for (std::size_t j = 0; j < radix.size() && why.empty(); ++j) {
+      if (values[j] < radix[j] + kPrinted) continue;
+      why = cat(": digit ", j, " is ", values[j], ", but its radix is ", significant(radix[j], 5),
+                " under ", plans.front().name);
     }
     throw Error(ErrorKind::usage, cat("no position has these digits", why),
                 "give the digits of one position under the same method and scale, as mrrope "

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/profile.h"
 
+#include <regex>
+
 #include "base/files/output_file.h"
 #include "base/json.h"
 #include "core/methods.h"
@@ -18,13 +20,10 @@ constexpr std::int64_t kLongest = std::int64_t{1} << 40;  // tokens
 constexpr JsonLimits kLimits{.bytes = 1 << 20, .depth = 16, .values = 20'000};
 constexpr std::size_t kMostKept = 10'000;  // files in the folder
 
-bool is_digest(std::string_view text) {
-  const std::size_t colon = text.find(':');
-  if (colon == text.npos) return false;
-  const std::string_view kind = text.substr(0, colon);
-  const std::string_view hex = text.substr(colon + 1);
-  return (kind == "sha256" || kind == "sampled") && hex.size() == 64 &&
-         hex.find_first_not_of("0123456789abcdef") == hex.npos;
+// As model_digest() writes it.
+bool is_digest(const std::string& text) {
+  static const std::regex digest("(sha256|sampled):[0-9a-f]{64}");
+  return std::regex_match(text, digest);
 }
 
 fs::path profile_folder() {

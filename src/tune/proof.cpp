@@ -11,11 +11,6 @@ namespace {
 constexpr double kMorePerplexity = 0.01;  // that a better plan may have, natural logarithm
 constexpr double kMoreLoss = 0.05;        // of answers, nats per token
 
-template <typename Value>
-std::vector<double> each(const Proved& plan, Value value) {
-  return mapped(plan.measured, value);
-}
-
 bool has_numbers(const Proved& plan) {
   return !find_by(plan.measured, [](const Measured& m) { return !m.failed.empty(); });
 }
@@ -24,7 +19,8 @@ std::string why_against(const Proved& tuned, const Proved& other, double weight)
   if (!has_numbers(tuned)) return "has numbers on every text; the plan found has none on some";
   if (!has_numbers(other)) return {};
   const auto difference = [&](auto value) {
-    return eval::paired(each(tuned, value), each(other, value)).mean_difference;
+    return eval::paired(mapped(tuned.measured, value), mapped(other.measured, value))
+        .mean_difference;
   };
   const eval::Estimate all = difference([&](const Measured& m) { return m.objective(weight); });
   if (!(all.value + 2 * all.error < 0)) {
@@ -47,12 +43,14 @@ ProofRow row_of(const Proved& tuned, const Proved& plan, std::size_t bands) {
   if (!has_numbers(plan) || !has_numbers(tuned)) return row;
   for (std::size_t b = 0; b < bands; ++b) {
     const auto band = [b](const Measured& m) { return m.bands.at(b); };
-    row.perplexity[b] = exponential(eval::mean(each(plan, band)));
-    row.difference[b] = eval::paired(each(tuned, band), each(plan, band)).percent();
+    row.perplexity[b] = exponential(eval::mean(mapped(plan.measured, band)));
+    row.difference[b] =
+        eval::paired(mapped(tuned.measured, band), mapped(plan.measured, band)).percent();
   }
-  const std::vector<double> losses = each(plan, &Measured::answer_loss);
+  const std::vector<double> losses = mapped(plan.measured, &Measured::answer_loss);
   row.answer_loss = eval::mean(losses);
-  row.loss_difference = eval::paired(each(tuned, &Measured::answer_loss), losses).mean_difference;
+  row.loss_difference =
+      eval::paired(mapped(tuned.measured, &Measured::answer_loss), losses).mean_difference;
   return row;
 }
 
@@ -84,8 +82,9 @@ Proof judge_proof(const Proved& tuned, const std::vector<Proved>& others,
     ProofRow& row = proof.rows.emplace_back(row_of(tuned, other, bands));
     row.against = why_against(tuned, other, weight);
     if (!row.against.empty()) proof.better = false;
-    const double value =
-        eval::mean(each(other, [&](const Measured& m) { return m.objective(weight); })).value;
+    const double value = eval::mean(mapped(other.measured, [&](const Measured& m) {
+                           return m.objective(weight);
+                         })).value;
     if (value < best) {
       best = value;
       proof.recommended = other.name;

@@ -103,11 +103,11 @@ class Search {
 
  private:
   std::size_t add(const Proposal& proposal) {
-    for (std::size_t i = 0; i < result_.trials.size(); ++i) {
-      if (result_.trials[i].proposal.numbers == proposal.numbers) return i;
-    }
-    result_.trials.push_back({proposal});
-    return result_.trials.size() - 1;
+    std::vector<Trial>& all = result_.trials;
+    const auto same = [&](const Trial& t) { return t.proposal.numbers == proposal.numbers; };
+    if (const Trial* known = find_by(all, same)) return std::size_t(known - all.data());
+    all.push_back({proposal});
+    return all.size() - 1;
   }
 
   // One unit, from the journal or computed now. Throws OutOfBudget.
@@ -153,7 +153,6 @@ class Search {
     const Trial& trial = result_.trials[index];
     if (!trial.complete || !std::isfinite(trial.objective.value)) return;
     if (best_ && trial.objective.value >= result_.trials[*best_].objective.value) return;
-    if (best_ && *best_ == index) return;
     best_ = index;
     result_.path.push_back(
         {double(std::int64_t(options_.budget * double(set_.pass)) - left_) / double(set_.pass),

@@ -22,34 +22,34 @@ double round_up(double x) {
   return 10 * power;
 }
 
-std::vector<Tick> even_ticks(const Range& range, const Axis& axis, int max) {
+std::vector<double> even_ticks(const Range& range, int max) {
   // In halves, so that a range from -1e308 to 1e308 has a width.
   const double half = range.high / 2 - range.low / 2;
   const double step = round_up(std::max(half / (max - 1) * 2, kSmallest));
-  std::vector<Tick> ticks;
+  std::vector<double> ticks;
   if (!std::isfinite(step)) return ticks;
   const double first = std::ceil(range.low / step - 1e-9);
   for (int i = 0; i < max; ++i) {
     const double value = (first + i) * step;
     if (!(range.place(value) <= 1 + 1e-9)) break;
-    if (!ticks.empty() && value == ticks.back().value) break;  // steps lost to rounding
-    ticks.push_back({value, tick_text(axis, value)});
+    if (!ticks.empty() && value == ticks.back()) break;  // steps lost to rounding
+    ticks.push_back(value);
   }
   return ticks;
 }
 
 // 1, 2, 5 of every decade; where these are too many, 1 of every decade or of every few.
-std::vector<Tick> decade_ticks(const Range& range, const Axis& axis, int max) {
+std::vector<double> decade_ticks(const Range& range, int max) {
   const int first = int(std::floor(std::log10(range.low)));
   const int last = int(std::ceil(std::log10(range.high)));
-  std::vector<Tick> ticks;
+  std::vector<double> ticks;
   const auto fill = [&](std::initializer_list<double> digits, int step) {
     ticks.clear();
     for (int e = first; e <= last; e += step) {
       for (const double digit : digits) {
         const double value = digit * std::pow(10.0, e);
         if (value < range.low * (1 - 1e-9) || value > range.high * (1 + 1e-9)) continue;
-        if (std::isfinite(value)) ticks.push_back({value, tick_text(axis, value)});
+        if (std::isfinite(value)) ticks.push_back(value);
       }
     }
     return int(ticks.size()) <= max;
@@ -60,15 +60,12 @@ std::vector<Tick> decade_ticks(const Range& range, const Axis& axis, int max) {
   return ticks;
 }
 
-std::vector<Tick> doubling_ticks(const Range& range, const Axis& axis, int max) {
+std::vector<double> doubling_ticks(const Range& range, int max) {
   const int first = int(std::ceil(std::log2(range.low) - 1e-9));
   const int last = int(std::floor(std::log2(range.high) + 1e-9));
-  std::vector<Tick> ticks;
+  std::vector<double> ticks;
   const int step = std::max(1, (last - first + max) / max);
-  for (int e = first; e <= last; e += step) {
-    const double value = std::ldexp(1.0, e);
-    ticks.push_back({value, tick_text(axis, value)});
-  }
+  for (int e = first; e <= last; e += step) ticks.push_back(std::ldexp(1.0, e));
   return ticks;
 }
 
@@ -113,14 +110,14 @@ Range range_of(std::span<const double> values, Spacing spacing) {
   return {low, high, spacing};
 }
 
-std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max) {
-  std::vector<Tick> ticks;
+std::vector<double> ticks_of(const Range& range, bool tokens, int max) {
+  std::vector<double> ticks;
   if (range.spacing == Spacing::log) {
-    ticks = axis.tokens ? doubling_ticks(range, axis, max) : decade_ticks(range, axis, max);
+    ticks = tokens ? doubling_ticks(range, max) : decade_ticks(range, max);
     if (ticks.size() >= 3 || range.high / range.low > 4) return ticks;
   }
   // A short stretch of a log axis reads best with even steps.
-  std::vector<Tick> even = even_ticks(range, axis, max);
+  std::vector<double> even = even_ticks(range, max);
   return even.size() > ticks.size() ? even : ticks;
 }
 

@@ -42,13 +42,8 @@ struct Range {
 // single one gets room on both sides.
 Range range_of(std::span<const double> values, Spacing spacing);
 
-struct Tick {
-  double value;
-  std::string text;
-};
-
 // Round values inside the range, ascending, at most `max` (2 or more).
-std::vector<Tick> ticks_of(const Range& range, const Axis& axis, int max);
+std::vector<double> ticks_of(const Range& range, bool tokens, int max);
 
 // What a tick at this value says.
 std::string tick_text(const Axis& axis, double value);

@@ -206,6 +206,11 @@ class LineDrawing {
     }
   }
 
+  struct Tick {
+    double value;
+    std::string text;
+  };
+
   // Ticks at these values, those without room without their text, and the round ones with room.
   template <typename At>
   static std::vector<Tick> with_room(const Range& range, const Axis& axis,
@@ -213,7 +218,8 @@ class LineDrawing {
                                      At at) {
     std::vector<Tick> out;
     std::vector<Box> taken;
-    const auto add = [&](Tick t, bool keep) {
+    const auto add = [&](double value, bool keep) {
+      Tick t{value, tick_text(axis, value)};
       const double half = (height > 0 ? height : width_of(t.text) + 6) / 2;
       const Box box{at(t.value) - half, 0, at(t.value) + half, 0};
       const auto overlaps = [&](const Box& b) { return box.left < b.right && b.left < box.right; };
@@ -223,10 +229,10 @@ class LineDrawing {
       if (room || keep) out.push_back(std::move(t));
     };
     for (const double v : exact) {
-      if (range.place(v) >= 0 && range.place(v) <= 1) add({v, tick_text(axis, v)}, true);
+      if (range.place(v) >= 0 && range.place(v) <= 1) add(v, true);
     }
     if (round == 0) return out;
-    for (const Tick& t : ticks_of(range, axis, round)) add(t, false);
+    for (const double v : ticks_of(range, axis.tokens, round)) add(v, false);
     return out;
   }
 

@@ -138,9 +138,8 @@ std::string to_html(const Figure& figure, bool full) {
   std::string charts;
   DataTable table;
   if (!figure.is_map()) {
-    LineChart chart = std::get<LineChart>(figure.content);
+    const auto& chart = std::get<LineChart>(figure.content);
     table = table_of(chart);
-    chart.title = figure.title;
     charts = all_widths(chart, full);
   } else {
     const auto& maps = std::get<std::vector<HeatMap>>(figure.content);

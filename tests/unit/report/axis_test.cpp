@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/text.h"
 #include "report/charts/chart.h"
 #include "report/page/html_page.h"
 #include "support/test.h"
@@ -10,20 +11,15 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kLargest = std::numeric_limits<double>::max();
 
-std::string texts(const std::vector<Tick>& ticks) {
-  std::string out;
-  for (const Tick& t : ticks) out += (out.empty() ? "" : " ") + t.text;
-  return out;
-}
-
 Range range(double low, double high, Spacing spacing = Spacing::linear) {
   return {low, high, spacing};
 }
 
 TEST(Axis, TicksAndValues) {
   const auto ticks = [](const Arguments& a, const Axis& axis) {
-    return texts(
-        ticks_of(range(std::stod(a[0]), std::stod(a[1]), axis.spacing), axis, std::stoi(a[2])));
+    const Range along = range(std::stod(a[0]), std::stod(a[1]), axis.spacing);
+    const auto text = [&](double value) { return tick_text(axis, value); };
+    return joined(mapped(ticks_of(along, axis.tokens, std::stoi(a[2])), text), " ");
   };
   test::expect_functions(
       "axis", {{"linear", [&](auto& a) { return ticks(a, {}); }},
@@ -47,11 +43,11 @@ TEST(Axis, NeverMoreTicksThanRequested) {
     for (const auto& r : {range(0, 1), range(-1e9, 3), range(-kLargest, kLargest), range(7, 7.5),
                           range(1e-300, 1e300, Spacing::log), range(1, 1.5, Spacing::log)}) {
       for (const bool tokens : {false, true}) {
-        const auto ticks = ticks_of(r, {"", r.spacing, tokens}, most);
+        const auto ticks = ticks_of(r, tokens, most);
         EXPECT_LE(ticks.size(), std::size_t(most));
-        for (const Tick& t : ticks) {
-          EXPECT_GE(r.place(t.value), -1e-6);
-          EXPECT_LE(r.place(t.value), 1 + 1e-6);
+        for (const double tick : ticks) {
+          EXPECT_GE(r.place(tick), -1e-6);
+          EXPECT_LE(r.place(tick), 1 + 1e-6);
         }
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/report.h"
 
+#include "base/text.h"
 #include "eval/results/result_table.h"
 #include "eval/run/run_folder.h"
 #include "eval/run/runner.h"
@@ -10,61 +11,47 @@
 namespace mrrope::report {
 namespace {
 
-struct FakeRun {
-  explicit FakeRun(const ordered_json& given) {
-    const auto take = [&](const char* key, auto& value) { value = given.value(key, value); };
-    take("model", model);
-    take("digest", digest);
-    take("methods", methods);
-    take("units", units);
-    take("window", window);
-    take("lengths", lengths);
-    take("step", step);
-  }
-  std::string model = "Some Model";
-  std::string digest = "sha256:00";
-  std::vector<std::string> methods = {"none", "pro"};
-  std::size_t units = 100;  // written; fewer than there are: a run that was cut off
-  std::int64_t window = 1024;
-  std::vector<std::int64_t> lengths = {};  // empty: half of the window to twice of it
-  double step = 0;                         // by which each method is worse than the one before
-};
-
 eval::MethodUnderTest under(const std::string& name, std::int64_t window) {
   Extension e{.method = name == "none" ? "none" : "pro", .scale = name == "none" ? 1.0 : 4.0};
   const Geometry g{.rotary_dim = 16, .base = 10000, .train_length = window};
   return {name, make_ladder(make_plan(g, e), 4 * window)};
 }
 
-// Three documents; the untouched model breaks past its window, the others hold.
-void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
-  std::vector<eval::MethodUnderTest> methods;
-  for (const std::string& name : fake.methods) methods.push_back(under(name, fake.window));
-  std::vector<std::int64_t> lengths = fake.lengths;
-  if (lengths.empty()) lengths = {fake.window / 2, fake.window, 2 * fake.window};
+// Three documents; the untouched model breaks past its window, the others hold, each worse by
+// "step" than the one before. Of a run that was cut off so many "units" are written.
+void write_run(const std::filesystem::path& folder, const ordered_json& given) {
+  const std::int64_t window = given.value("window", 1024);
+  const auto lengths = given.value("lengths", std::vector{window / 2, window, 2 * window});
+  const auto names = given.value("methods", std::vector<std::string>{"none", "pro"});
+  const std::size_t units = given.value("units", std::size_t{100});
+  const auto tested = [&](const std::string& name) { return under(name, window); };
   ordered_json identity = {
       {"task", "ppl"},
-      {"model", {{"name", fake.model}, {"architecture", "llama"}, {"train_length", fake.window}}},
+      {"model",
+       {{"name", given.value("model", "Some Model")},
+        {"architecture", "llama"},
+        {"train_length", window}}},
       {"engine", "none"},
       {"settings", {{"lengths", lengths}, {"batch", 512}, {"kl_positions", 0}}},
-      {"methods", methods_identity(methods)},
+      {"methods", methods_identity(mapped(names, tested))},
       {"documents", ordered_json::array()}};
   for (int d = 0; d < 3; ++d) {
     identity["documents"].push_back({{"id", "text" + std::to_string(d)}, {"tokens", 100000}});
   }
-  eval::RunFolder run(folder, {"mrrope eval ppl <model>", fake.digest, 1});
+  const std::string digest = given.value("digest", "sha256:00");
+  eval::RunFolder run(folder, {"mrrope eval ppl <model>", digest, 1});
   run.begin(identity);
   std::size_t written = 0;
   for (int d = 0; d < 3; ++d) {
-    for (int at = 0; at < int(fake.methods.size()); ++at) {
-      const std::string& name = fake.methods[std::size_t(at)];
+    for (std::size_t at = 0; at < names.size(); ++at) {
+      const std::string& name = names[at];
       ordered_json unit = {
           {"task", "ppl"}, {"document", "text" + std::to_string(d)}, {"method", name}};
       unit["lengths"] = ordered_json::array();
       for (const std::int64_t n : lengths) {
-        const bool broken = name == "none" && n > fake.window;
-        const double loss =
-            (broken ? 4 : 1.5) + 0.01 * d + (name == "none" ? 0 : 0.02) + fake.step * at;
+        const bool broken = name == "none" && n > window;
+        const double loss = (broken ? 4 : 1.5) + 0.01 * d + (name == "none" ? 0 : 0.02) +
+                            given.value("step", 0.0) * double(at);
         const double count = double(n) - 1;
         unit["lengths"].push_back({{"length", n},
                                    {"sum", -loss * count},
@@ -74,11 +61,12 @@ void write_run(const std::filesystem::path& folder, const FakeRun& fake) {
                                    {"band_sum", -loss},
                                    {"band_count", 1}});
       }
-      if (written++ < fake.units) run.append(unit);
+      if (written++ < units) run.append(unit);
     }
   }
-  if (written <= fake.units) {
-    run.finish(eval::results_text(eval::to_json(eval::results_of(run.recorded()))), {2, 1000});
+  if (written <= units) {
+    run.finish(eval::results_text(eval::to_json(eval::perplexity_results(run.run(), run.units()))),
+               {2, 1000});
   }
 }
 
@@ -116,7 +104,7 @@ void write_search(const std::filesystem::path& folder, const ordered_json& chang
 
 // A run as a transcript has it: {"name": folder, "rows": of another task, "search": changes of a
 // search, "task": without results, "run.json" and "journal.jsonl": as they are, "add": to run.json,
-// "replace": a text of the journal and what stands there instead}; or what FakeRun has.
+// "replace": a text of the journal and what stands there instead}; or what write_run() reads.
 void write_any(const TempFolder& temp, const ordered_json& given) {
   const std::string name = given.value("name", "run");
   const std::filesystem::path folder = temp / name;
@@ -134,7 +122,7 @@ void write_any(const TempFolder& temp, const ordered_json& given) {
     }
     return;
   }
-  write_run(folder, FakeRun(given));
+  write_run(folder, given);
   if (given.contains("add")) {
     ordered_json run = ordered_json::parse(read_file(folder / "run.json"));
     run.update(given["add"]);
@@ -166,12 +154,6 @@ std::string visible(const std::string& page) {
   return std::regex_replace(text, std::regex("\\s*\n\\s*"), "\n");
 }
 
-std::string numbers(const std::vector<double>& values) {
-  std::string out;
-  for (const double v : values) out += " " + value_text(v);
-  return out;
-}
-
 std::string described(const std::vector<Figure>& figures) {
   std::string out;
   for (const Figure& f : figures) {
@@ -192,7 +174,7 @@ std::string described(const std::vector<Figure>& figures) {
     for (const HeatMap& map : std::get<std::vector<HeatMap>>(f.content)) {
       out += "  " + map.title + " by " + ordered_json(map.columns).dump() + "\n";
       for (std::size_t r = 0; r < map.rows.size(); ++r) {
-        out += "  " + map.rows[r] + ":" + numbers(map.values[r]) +
+        out += "  " + map.rows[r] + ": " + joined(mapped(map.values[r], value_text), " ") +
                (map.best && map.best->first == r ? ", best " + map.columns[map.best->second] + "\n"
                                                  : "\n");
       }

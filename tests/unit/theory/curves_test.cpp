@@ -62,11 +62,11 @@ TEST(Theory, AgreesWithTheGenerator) {
       }
     }
     for (const auto& [position, values] : c["digits"].items()) {
-      const std::vector<Digit> digits = digits_of(plan, std::stod(position));
+      const std::vector<double> digits = digits_of(plan, std::stod(position));
       ASSERT_EQ(digits.size(), values.size());
       for (std::size_t j = 0; j < digits.size(); ++j) {
-        const double off = std::abs(digits[j].value - values[j].get<double>());
-        EXPECT_LT(std::min(off, digits[j].radix - off), 1e-8) << "digit " << j;
+        const double off = std::abs(digits[j] - values[j].get<double>());
+        EXPECT_LT(std::min(off, number_system(plan).radix[j] - off), 1e-8) << "digit " << j;
       }
     }
     const std::vector<double> cover =
@@ -88,20 +88,12 @@ TEST(Theory, AgreesWithTheGenerator) {
 TEST(Theory, DigitsOfThePlainSystem) {
   const Plan plan = plan_of(llama2(), "none", 1);
   const double beta = std::pow(10000, 1.0 / 64);
-  for (const Digit& d : digits_of(plan, 0)) {
-    EXPECT_EQ(d.value, 0);
-    EXPECT_NEAR(d.radix, beta, 1e-12);
-  }
+  EXPECT_EQ(digits_of(plan, 0), std::vector<double>(64, 0.0));
+  for (const double radix : number_system(plan).radix) EXPECT_NEAR(radix, beta, 1e-12);
   EXPECT_EQ(range_growth(plan), 1);
   EXPECT_EQ(first_open_pair(plan, 4096), 46);  // the paper's boundary for LLaMA2
   EXPECT_ERROR(digits_of(plan, -1), usage, "-1");
   EXPECT_ERROR(digits_of(plan, std::nan("")), usage, "nan");
-}
-
-std::vector<double> digit_values(const Plan& plan, std::int64_t position) {
-  std::vector<double> values;
-  for (const Digit& d : digits_of(plan, double(position))) values.push_back(d.value);
-  return values;
 }
 
 // With radix 10 the digits are those of ordinary numbers, and the paper's sum is the position.
@@ -120,7 +112,7 @@ TEST(Theory, TheSumOfDecimalDigitsIsThePosition) {
 TEST(Theory, ThePaperSumIsBiasedWhereRadicesAreFractions) {
   const Plan plan = plan_of(llama2(), "pro", 16);
   EXPECT_NEAR(writable_positions(plan), 160000, 1e-6);
-  EXPECT_GT(digit_sum(plan, digit_values(plan, 1000)), 2000);
+  EXPECT_GT(digit_sum(plan, digits_of(plan, 1000)), 2000);
 }
 
 // Compared with trying every position.
@@ -130,13 +122,13 @@ TEST(Theory, PositionsComeBackFromTheirDigits) {
     const Plan plan = plan_of(g, method, method == "none" ? 1 : 4);
     const auto end = std::int64_t(std::ceil(writable_positions(plan) * (1 - 1e-12)));
     std::vector<std::vector<double>> all;
-    for (std::int64_t m = 0; m < end; ++m) all.push_back(digit_values(plan, m));
+    for (std::int64_t m = 0; m < end; ++m) all.push_back(digits_of(plan, double(m)));
     for (std::int64_t m = 0; m < end; m += 7) {
       std::vector<PositionRange> same;
       for (std::int64_t other = 0; other < end; ++other) {
         if (all[std::size_t(other)] != all[std::size_t(m)]) continue;
-        if (!same.empty() && same.back().last + 1 == other) {
-          same.back().last = other;
+        if (!same.empty() && same.back().second + 1 == other) {
+          same.back().second = other;
         } else {
           same.push_back({other, other});
         }
@@ -150,7 +142,7 @@ TEST(Theory, PositionsComeBackFromPrintedDigits) {
   for (const std::string method : {"yarn", "regressive", "uni", "pro"}) {
     const Plan plan = plan_of(llama2(), method, 16);
     for (const std::int64_t m : {0, 1, 1000, 65535, 131071, 159999}) {
-      std::vector<double> printed = digit_values(plan, m);
+      std::vector<double> printed = digits_of(plan, double(m));
       for (double& v : printed) v = std::round(v * 1000) / 1000;
       EXPECT_EQ(positions_of(plan, printed, 5.001e-4), (std::vector<PositionRange>{{m, m}}))
           << method;
@@ -160,12 +152,13 @@ TEST(Theory, PositionsComeBackFromPrintedDigits) {
 
 TEST(Theory, NeighboursThatShareTheirDigitsComeBackAsARange) {
   const Plan plan = plan_of(llama2(), "pi", 16);
-  const std::vector<PositionRange> ranges = positions_of(plan, digit_values(plan, 1000));
+  const std::vector<PositionRange> ranges = positions_of(plan, digits_of(plan, 1000));
   ASSERT_EQ(ranges.size(), 1u);
-  EXPECT_LT(ranges[0].first, ranges[0].last);
-  EXPECT_EQ(digit_values(plan, ranges[0].first), digit_values(plan, ranges[0].last));
-  EXPECT_NE(digit_values(plan, ranges[0].first - 1), digit_values(plan, ranges[0].first));
-  EXPECT_NE(digit_values(plan, ranges[0].last + 1), digit_values(plan, ranges[0].last));
+  EXPECT_LT(ranges[0].first, ranges[0].second);
+  const auto digits_at = [&](std::int64_t m) { return digits_of(plan, double(m)); };
+  EXPECT_EQ(digits_at(ranges[0].first), digits_at(ranges[0].second));
+  EXPECT_NE(digits_at(ranges[0].first - 1), digits_at(ranges[0].first));
+  EXPECT_NE(digits_at(ranges[0].second + 1), digits_at(ranges[0].second));
 }
 
 TEST(Theory, RefusesDigitsThatNoPositionCanHave) {
@@ -178,7 +171,7 @@ TEST(Theory, RefusesDigitsThatNoPositionCanHave) {
   values[5] = -1;
   EXPECT_ERROR(positions_of(plan, values), usage, "digit 5 is -1");
   // Beyond what the digits can write: the slow ones have started again, and nothing fits.
-  EXPECT_TRUE(positions_of(plan, digit_values(plan, 16385)).empty());
+  EXPECT_TRUE(positions_of(plan, digits_of(plan, 16385)).empty());
 }
 
 TEST(Theory, EmptyAndOversizedCurves) {

@@ -67,11 +67,7 @@ TEST_F(ProfileTest, AnotherFileOfTheSameSizeIsAnotherModel) {
   EXPECT_EQ(kept(2048), "");
   EXPECT_TRUE(damaged_.empty());
   const Profile given = read_profile(profile_place(model_, p));
-  const Error e = test::error_of([&] { check_profile(given, model_, 2048, true); });
-  EXPECT_EQ(e.kind(), ErrorKind::usage);
-  for (const std::string& digest : {before, model_digest(model_.files)}) {
-    EXPECT_TRUE(contains(e.what(), digest));
-  }
+  EXPECT_ERROR(check_profile(given, model_, 2048, true), usage, before, model_digest(model_.files));
 }
 
 TEST_F(ProfileTest, GivenOnesMustFit) {
