@@ -22,7 +22,7 @@ import transformers
 from transformers import DynamicCache, StaticCache
 
 import mrrope
-from checkpoints import (random_llama, random_qwen2, run, unpacked, write_checkpoint, write_gguf)
+from checkpoints import random_model, run, unpacked, write_checkpoint, write_gguf
 
 # Both engines compute in float32, in a different order: nats per token, largest and rms.
 MOST, RMS = 0.02, 0.001
@@ -547,8 +547,8 @@ def main():
     tensors = unpacked(reader)
     write_checkpoint(reader, tensors, work / "tiny")
     write_gguf(reader, tensors, work / "tiny.gguf")
-    random_llama(reader, work / "llama", work / "llama.gguf")
-    random_qwen2(reader, work / "qwen2", work / "qwen2.gguf")
+    random_model("llama", 1e4, reader, work / "llama", work / "llama.gguf")
+    random_model("qwen2", 5e4, reader, work / "qwen2", work / "qwen2.gguf")
     text = work / "text.txt"
     story = json.loads(golden.read_text())["text"]
     text.write_text(story * (1 + 60000 // len(story)))
