@@ -23,6 +23,7 @@ from transformers import DynamicCache, StaticCache
 
 import mrrope
 from checkpoints import random_model, run, unpacked, write_checkpoint, write_gguf
+from expressions import refused
 
 # Both engines compute in float32, in a different order: nats per token, largest and rms.
 MOST, RMS = 0.02, 0.001
@@ -43,15 +44,6 @@ def logits_of(model, tokens, **options):
 def scores_of(logits, tokens):
     picked = torch.log_softmax(logits[:-1].double(), -1)
     return picked.gather(1, torch.tensor(tokens[1:])[:, None])[:, 0].numpy()
-
-
-def refused(part, call, *arguments, **options):
-    try:
-        call(*arguments, **options)
-    except mrrope.Error as error:
-        assert part in error.message, f"{part!r} is not in {error.message!r}"
-        return
-    raise AssertionError(f"not refused: {part}")
 
 
 def check_equal(score_tokens, work, text, name, lengths):
