@@ -34,6 +34,11 @@ class Error(Exception):
 
 Error.__module__ = "mrrope"
 
+
+def refusal(message: str, hint: str = "") -> Error:
+    return Error(message, hint, "unsupported")
+
+
 _NAMES = {"train-ctx": "train_length", "rope-freq-base": "base", "o": "out", "c": "ctx", "t": "threads",
           "ctk": "cache_type_k", "ctv": "cache_type_v", "ub": "ubatch_size", "fa": "flash_attn"}
 _SWITCHES = ("approximate", "copy", "deterministic", "force", "kv-unified", "native",
@@ -74,7 +79,6 @@ def native_folder() -> pathlib.Path:
     """The folder with bin/, lib/ and share/: the package's own, or MRROPE_NATIVE (a build folder)."""
     chosen = os.environ.get("MRROPE_NATIVE")
     return pathlib.Path(chosen) if chosen else pathlib.Path(__file__).parent
-
 
 
 class Strides(ctypes.Structure):
