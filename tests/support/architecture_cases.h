@@ -33,7 +33,7 @@ void PrintTo(const ArchitectureCase& sample, std::ostream* out);
 // Every row as its default, and again with each key that its rule reads.
 std::vector<ArchitectureCase> architecture_cases();
 
-// A part of tests/support/small_models.json, and keys of it.
+// A part of tests/support/small_models.json, and keys of it, by the types of their values.
 const nlohmann::json& small_models(const char* part);
 void set_keys(Metadata& model, const nlohmann::json& keys);
 
