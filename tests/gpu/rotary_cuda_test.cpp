@@ -33,18 +33,6 @@ void must(cudaError_t status) {
   std::exit(1);
 }
 
-double largest_difference(const Numbers& a, const Numbers& b) {
-  double most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a.at(i) - b.at(i)));
-  return most;
-}
-
-Plan plan_of(int rotary_dim, Pairing pairing, const char* method = "pro", double scale = 8) {
-  return make_plan(
-      {.rotary_dim = rotary_dim, .base = 5e5, .train_length = 8192, .pairing = pairing},
-      {.method = method, .scale = scale});
-}
-
 // A copy of host memory on the device at the same alignment, brought back by back().
 class OnDevice {
  public:
@@ -149,14 +137,11 @@ void rotate_and_judge(const char* what, const CudaRotaryTable& table, const Tria
   judge(what, trial, wanted, worst);
 }
 
-const std::vector<std::int32_t> kPositions = {0, 1, 4095, 39001, 131071, 7, 7, 1000};
-constexpr std::int32_t kFar = 1048575;
-
 void every_kernel_agrees() {
   double worst = 0;
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
     for (const int rotary_dim : {128, 64, 80, 6}) {
-      const Plan plan = plan_of(rotary_dim, pairing);
+      const Plan plan = trial_plan(rotary_dim, pairing);
       for (const Element rows : {Element::f32, Element::f16, Element::bf16}) {
         // f16 and bf16 rows are optional; one size shows that they are read.
         if (rows != Element::f32 && rotary_dim != 128) continue;
@@ -166,35 +151,21 @@ void every_kernel_agrees() {
         const CudaRotaryTable stored_far(far, CudaRotaryTable::Angles::stored);
         const CudaRotaryTable computed(near);
         for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
-          for (int variant = 0; variant < 24; ++variant) {
-            TrialSetup setup;
-            setup.element = element;
-            setup.head_dim = variant % 3 == 1 ? rotary_dim + 16 : rotary_dim;  // partial rotation
-            setup.queries = variant % 5 == 4 ? 9 : 3;
-            setup.keys = variant % 7 == 6 ? 0 : 2;
-            setup.in_place = variant % 2 == 0;
-            setup.head_major = variant % 4 >= 2;
-            setup.inverse = variant % 8 >= 6;
-            setup.gap = variant == 9 ? 1 : variant == 10 ? 8 : 0;
-            setup.shift = variant == 11 ? 1 : variant == 12 ? 3 : 0;
-            setup.sequences = variant >= 16 ? 2 : 1;
-            setup.tokens = std::int64_t(kPositions.size()) / setup.sequences;
-            setup.positions = kPositions;
-            if (variant == 20) {
-              setup.positions.clear();
-              setup.first_position = 4090;
-            }
-            const auto check = [&](const char* what, const CudaRotaryTable& table, double angles) {
-              rotate_and_judge(what, table, setup,
+          unsigned seed = 0;
+          for (const TrialSetup& setup : trial_setups(element, rotary_dim, 16)) {
+            const auto check = [&](const char* what, const CudaRotaryTable& table,
+                                   const TrialSetup& at, double angles) {
+              rotate_and_judge(what, table, at,
                                {pairing, rotary_dim, angles, rotated_unit(plan, setup.inverse)},
-                               &worst, unsigned(variant));
+                               &worst, seed);
             };
-            check("stored", stored, rounding(rows));
-            if (rows == Element::f32) check("computed", computed, kComputedAngles);
-            if (setup.positions.empty()) continue;
-            for (std::int32_t& p : setup.positions) p = kFar - p % 8;
-            check("stored, far", stored_far, rounding(rows));
-            if (rows == Element::f32) check("computed, far", computed, kComputedAngles);
+            check("stored", stored, setup, rounding(rows));
+            check("stored, far", stored_far, far_away(setup), rounding(rows));
+            if (rows == Element::f32) {
+              check("computed", computed, setup, kComputedAngles);
+              check("computed, far", computed, far_away(setup), kComputedAngles);
+            }
+            ++seed;
           }
         }
       }
@@ -207,7 +178,7 @@ void every_kernel_agrees() {
 void large_batches_agree() {
   double worst = 0;
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
-    const Plan plan = plan_of(128, pairing);
+    const Plan plan = trial_plan(128, pairing);
     const RotaryTable host(plan, 0, 4096);
     const CudaRotaryTable computed(host);
     const CudaRotaryTable stored(host, CudaRotaryTable::Angles::stored);
@@ -237,7 +208,7 @@ void large_batches_agree() {
 
 // The largest error of computed and stored cosines and sines: docs/design/numerics.md quotes it.
 void errors_by_position() {
-  const Plan plan = plan_of(128, Pairing::halves, "none", 1);
+  const Plan plan = trial_plan(128, Pairing::halves, "none", 1);
   std::printf("largest error of a turned pair of length 1, f32, 64 pairs, base 500000:\n");
   std::printf("%10s %12s %12s\n", "position", "computed", "stored f32");
   for (const std::int32_t p :
@@ -275,8 +246,8 @@ void errors_by_position() {
 
 void properties() {
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
-    const Plan plan = plan_of(128, pairing);
-    const Plan other = plan_of(128, pairing, "yarn", 16);
+    const Plan plan = trial_plan(128, pairing);
+    const Plan other = trial_plan(128, pairing, "yarn", 16);
     const RotaryTable host(plan, 0, 4096);
     const CudaRotaryTable table(host);
 
@@ -308,34 +279,12 @@ void properties() {
     }
     expect(refused, "device 1000 was not refused");
 
-    // Inverse undoes, norms stay (up to the attention scale), scores depend on distance only.
-    const auto rotated = [&](std::int32_t position, int side) {
-      const TrialSetup one{.queries = 1, .keys = 1, .tokens = 1, .positions = {position}};
-      Trial trial(one);
-      on_device(table, trial, one);
-      return std::move(trial.to[side]);
-    };
-    const auto dot = [](const Numbers& a, const Numbers& b) {
-      double sum = 0;
-      for (std::size_t i = 0; i < a.size(); ++i) sum += a.at(i) * b.at(i);
-      return sum;
-    };
-    const Numbers q1 = rotated(700, 0), k1 = rotated(200, 1);
-    const Numbers q2 = rotated(131571, 0), k2 = rotated(131071, 1);
-    expect(std::abs(dot(q1, k1) - dot(q2, k2)) < 1e-4, "scores depend on more than distance");
-    const TrialSetup back{
-        .queries = 1, .keys = 1, .tokens = 1, .inverse = true, .positions = {131571}};
-    Trial undone(back);  // of the same numbers
-    const double t = plan.attention_scale();
-    const double before = dot(undone.from[0], undone.from[0]) * t * t;
-    expect(std::abs(dot(q2, q2) / before - 1) < 1e-6, "the norm changed");
-    std::memcpy(undone.to[0].data(), q2.data(), q2.bytes());
-    on_device(table, undone, back);
-    const double worst = largest_difference(undone.to[0], undone.from[0]);
-    expect(worst < 4e-6, cat("inverse misses by ", worst));
+    const std::string complaint = judge_properties(
+        plan, [&](Trial& trial, const TrialSetup& one) { on_device(table, trial, one); }, 4e-6);
+    expect(complaint.empty(), complaint);
 
     // A captured graph replays the rotation: four times in place is a turn by four times the angle.
-    const auto unmodified = plan_of(128, pairing, "none", 1);
+    const auto unmodified = trial_plan(128, pairing, "none", 1);
     rotate_and_judge("graph", CudaRotaryTable(RotaryTable(unmodified, 0, 64)),
                      {.queries = 2, .keys = 1, .tokens = 3, .first_position = 5},
                      {pairing, 128, 8 * kComputedAngles,
@@ -347,7 +296,7 @@ void properties() {
 // A launch may begin before the one ahead of it has ended: none may read what it has yet to write.
 // Hundreds of turns there and back, and a copy and a turn in a graph, launched again and again.
 void order_is_kept() {
-  const Plan plan = plan_of(128, Pairing::halves);
+  const Plan plan = trial_plan(128, Pairing::halves);
   const CudaRotaryTable table(RotaryTable(plan, 0, 128));
   TrialSetup setup{.queries = 32, .keys = 8, .tokens = 64};
   Trial trial(setup);
@@ -392,7 +341,7 @@ void refuses(const char* word, Action action) {
 }
 
 void misuse() {
-  const Plan plan = plan_of(128, Pairing::halves);
+  const Plan plan = trial_plan(128, Pairing::halves);
   const RotaryTable host(plan, 0, 100);
   const CudaRotaryTable stored(host, CudaRotaryTable::Angles::stored);
   const CudaRotaryTable computed(host);
