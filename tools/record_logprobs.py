@@ -4,8 +4,8 @@
 
     python tools/record_logprobs.py CHECKPOINT      # writes tests/golden/tiny_logprobs.json anew, with its text
 
-CHECKPOINT is the Hugging Face form of models/mrrope-tiny.gguf. Needs torch and transformers. The
-factors are computed here from the papers' formulas, not by mrrope.
+CHECKPOINT is the Hugging Face form of models/mrrope-tiny.gguf. Needs torch, transformers and mpmath.
+The plans come from tools/make_goldens.py, which has the papers' formulas; nothing is shared with mrrope.
 """
 
 import json
@@ -17,6 +17,8 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
+from make_goldens import Geometry, attention_scale, factors_of
+
 LENGTH = 4096
 SCALE = 4.0
 BAND = 256
@@ -25,40 +27,13 @@ SAMPLES = 64
 GOLDEN = pathlib.Path(__file__).resolve().parents[1] / "tests/golden/tiny_logprobs.json"
 
 
-def borders(dim, base, window, fast=32, slow=1):
-    """First pair of the middle and first pair scaled in full, 0-based."""
-
-    def pair(turns):
-        return dim * math.log(window / (turns * 2 * math.pi)) / (2 * math.log(base))
-
-    return max(math.floor(pair(fast)), 0), min(math.ceil(pair(slow)), dim - 1)
-
-
-def factors(method, dim, base, window):
-    low, high = borders(dim, base, window)
-    n = high - low
-    result = []
-    for i in range(dim // 2):
-        k = min(max(i - low, 0), n)
-        if method == "pro":
-            result.append(SCALE ** (k * (k + 1) / (n * (n + 1))))
-        elif method == "uni":
-            result.append(SCALE ** (k / n))
-        else:  # yarn, ramp over pairs
-            ramp = k / n
-            result.append(1 / ((1 - ramp) + ramp / SCALE))
-    return result
-
-
 def log_probabilities(model, tokens, method):
     config = model.config
     rotary = model.model.rotary_emb
-    dim = config.head_dim
-    plan = torch.tensor(factors(method, dim, 10000.0, config.max_position_embeddings),
-                        dtype=torch.float64)
-    theta = 10000.0 ** (-torch.arange(0, dim, 2, dtype=torch.float64) / dim)
-    rotary.inv_freq = (theta / plan).to(torch.float32)
-    rotary.attention_scaling = 1 + 0.1 * math.log(SCALE)
+    geometry = Geometry("", config.head_dim, 10000, config.max_position_embeddings)
+    *_, factor = factors_of(geometry, method, SCALE, 0, {})
+    rotary.inv_freq = torch.tensor([float(geometry.theta(i) / f) for i, f in enumerate(factor)])
+    rotary.attention_scaling = float(attention_scale(geometry, method, SCALE, {}))
     with torch.no_grad():
         logits = model(tokens[None], use_cache=False).logits[0]
     scores = torch.log_softmax(logits[:-1].double(), -1)

@@ -72,6 +72,22 @@ def _failure(verb: str, code: int, lines: Iterable[bytes]) -> Error:
     return Error(f"mrrope {verb} ended with code {code}: {' '.join(said)}", kind=kind)
 
 
+def _flags(options: dict[str, Any]) -> list[str]:
+    """Of the command; None and False give none."""
+    flags = []
+    for name, value in options.items():
+        flag = "--" + {"train_length": "train-ctx"}.get(name, name).replace("_", "-")
+        if isinstance(value, (list, tuple)):
+            value = ",".join(map(str, value))
+        if value is None or isinstance(value, bool):
+            flags += [flag] if value else []
+        elif isinstance(value, (str, int, float, os.PathLike)):
+            flags.append(f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}")
+        else:
+            raise Error(f"{name} is {type(value).__name__}", "give a text, a number, a list or True")
+    return flags
+
+
 def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Length | None = None, *,
            out: str | os.PathLike[str], to: str = "gguf", scale: float | None = None,
            verify: bool = True, force: bool = False, native: bool = False, copy: bool = False,
@@ -91,15 +107,10 @@ def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Leng
     if to not in ("gguf", "hf"):
         raise Error(f"to {to!r} is unknown", 'choose "gguf" or "hf"')
     target = to if to == "gguf" or dialect == "v5" else f"hf-{dialect}"
-    arguments = ["export", os.fsdecode(path_bytes(model, "the model")), "--to", target, "--json",
-                 "--out=" + os.fsdecode(path_bytes(out, "out"))]
-    if ctx is not None:
-        arguments += ["--ctx", str(tokens(ctx))]
-    if scale is not None:
-        arguments += ["--scale", repr(float(scale))]
-    flags = {"--verify=off": not verify, "--force": force, "--native": native, "--copy": copy,
-             "--approximate": approximate or last_rung, "--split": split}
-    arguments += [flag for flag, wanted in flags.items() if wanted]
+    arguments = ["export", os.fsdecode(path_bytes(model, "the model")), *_flags({
+        "to": target, "json": True, "out": os.fsdecode(path_bytes(out, "out")), "ctx": tokens(ctx), "scale": scale,
+        "verify": None if verify else "off", "force": force, "native": native, "copy": copy,
+        "approximate": approximate or last_rung, "split": split})]
     if isinstance(method, str):
         return _call([*arguments, "--method", method])
     if not isinstance(method, (Plan, Ladder)):
@@ -126,17 +137,6 @@ class Server:
     pid: int
 
 
-def _flag(name: str, value: Any) -> list[str]:
-    flag = "--" + {"train_length": "train-ctx"}.get(name, name).replace("_", "-")
-    if value is None or isinstance(value, bool):
-        return [flag] if value else []
-    if isinstance(value, (list, tuple)):
-        value = ",".join(map(str, value))
-    if not isinstance(value, (str, int, float, os.PathLike)):
-        raise Error(f"{name} is {type(value).__name__}", "give a text, a number, a list or True")
-    return [f"{flag}={os.fspath(value) if isinstance(value, os.PathLike) else value}"]
-
-
 @contextlib.contextmanager
 def serve(model: str | os.PathLike[str], ctx: Length | None = None, **options: Any
           ) -> Iterator[Server]:
@@ -150,9 +150,8 @@ def serve(model: str | os.PathLike[str], ctx: Length | None = None, **options: A
     mrrope-tiny 2048 True
     """
     given = {"ctx": tokens(ctx), "port": 0, **options, "json": True}
-    arguments = [word for name, value in given.items() for word in _flag(name, value)]
     path = os.fsdecode(path_bytes(model, "the model"))
-    process = subprocess.Popen([str(_binary()), "serve", f"--model={path}", *arguments],
+    process = subprocess.Popen([str(_binary()), "serve", f"--model={path}", *_flags(given)],
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     assert process.stdout and process.stderr

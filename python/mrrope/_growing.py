@@ -21,16 +21,12 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
-from ._library import Error
+from ._library import refusal as _refuse
 from ._plans import Ladder, Place, Plan
 from ._tensors import Turn
 
 _STATE = "_mrrope_state"
 _serials = itertools.count(1)
-
-
-def _refuse(message: str, hint: str) -> Error:
-    return Error(message, hint, "unsupported")
 
 
 def can_turn(layer: Any) -> bool:

@@ -34,6 +34,11 @@ class Error(Exception):
 
 Error.__module__ = "mrrope"
 
+
+def refusal(message: str, hint: str = "") -> Error:
+    return Error(message, hint, "unsupported")
+
+
 _NAMES = {"train-ctx": "train_length", "rope-freq-base": "base", "o": "out", "c": "ctx", "t": "threads",
           "ctk": "cache_type_k", "ctv": "cache_type_v", "ub": "ubatch_size", "fa": "flash_attn"}
 _SWITCHES = ("approximate", "copy", "deterministic", "force", "kv-unified", "native",
@@ -76,7 +81,6 @@ def native_folder() -> pathlib.Path:
     return pathlib.Path(chosen) if chosen else pathlib.Path(__file__).parent
 
 
-
 class Strides(ctypes.Structure):
     _fields_ = [("sequence", ctypes.c_int64), ("token", ctypes.c_int64), ("head", ctypes.c_int64)]
 
@@ -116,9 +120,7 @@ _SIGNATURES = {
     "mrrope_workers_create": (ctypes.c_int, [ctypes.c_int32, _OUT]),
     "mrrope_workers_free": (None, [_HANDLE]),
     "mrrope_rotate": (ctypes.c_int, [_HANDLE, ctypes.POINTER(Batch), _HANDLE]),
-}
-# In a library that was built with CUDA.
-_WITH_CUDA = {
+    # In a library that was built with CUDA.
     "mrrope_cuda_rotate_and_wait": (ctypes.c_int, [_HANDLE, ctypes.POINTER(Batch), ctypes.c_int32]),
 }
 
@@ -131,9 +133,9 @@ def _open() -> ctypes.CDLL:
         raise ImportError(
             f"the library of mrrope cannot be loaded: {reason} (install the wheel again, or set "
             "MRROPE_NATIVE to a build folder of the sources)") from None
-    known = dict(_SIGNATURES)
-    known.update((name, types) for name, types in _WITH_CUDA.items() if hasattr(found, name))
-    for name, (result, arguments) in known.items():
+    for name, (result, arguments) in _SIGNATURES.items():
+        if name.startswith("mrrope_cuda_") and not hasattr(found, name):
+            continue
         function = getattr(found, name)
         function.restype, function.argtypes = result, arguments
     return found

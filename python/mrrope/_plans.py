@@ -46,8 +46,8 @@ def geometry_of(stated: dict[str, Any]) -> Geometry:
 class _Made:
     """What a plan file holds."""
 
-    def __init__(self, content: dict[str, Any], text: str):
-        self._text = text
+    def __init__(self, content: dict[str, Any]):
+        self._text = json.dumps(content)
         self.geometry = geometry_of(content["geometry"])
         self.method: str = content["method"]
 
@@ -68,8 +68,8 @@ class _Made:
 class Plan(_Made):
     """The numbers of one extension of one model; made by plan() and load()."""
 
-    def __init__(self, content: dict[str, Any], text: str):
-        super().__init__(content, text)
+    def __init__(self, content: dict[str, Any]):
+        super().__init__(content)
         self.scale: float = content["scale"]
         self.parameters: dict[str, Any] = content["parameters"]
         self.theta: list[float] = content["theta"]  # radians per position
@@ -131,14 +131,14 @@ def _plan_of(ladder: dict[str, Any], rung: dict[str, Any]) -> Plan:
             own["length"] = round(ladder["headroom"] * rung["length"])
     own.update((key, value) for key, value in rung.items()
                if key not in ("length", "border", "shift"))
-    return Plan(own, json.dumps(own))
+    return Plan(own)
 
 
 class Ladder(_Made):
     """Which plan is in force at which length; made by ladder() and load()."""
 
-    def __init__(self, content: dict[str, Any], text: str):
-        super().__init__(content, text)
+    def __init__(self, content: dict[str, Any]):
+        super().__init__(content)
         self.rung_step: float = content["rung_step"]
         self.headroom: float = content["headroom"]
         self.longest: int = content["longest"]
@@ -213,12 +213,13 @@ def tokens(length: Length | None, what: str = "ctx") -> int | None:
 
 
 def _content(answer: dict[str, Any]) -> Plan | Ladder:
-    text = json.dumps(answer)
-    return Ladder(answer, text) if "rungs" in answer else Plan(answer, text)
+    return Ladder(answer) if "rungs" in answer else Plan(answer)
 
 
-def _make(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | None,
-          scale: float | None, options: dict[str, Any]) -> Plan | Ladder:
+def plan_or_ladder(model: str | os.PathLike[str] | Geometry, method: str,
+                   ctx: Length | None = None, *, scale: float | None = None, **options: Any
+                   ) -> Plan | Ladder:
+    """What plan() or ladder() gives, whichever the method is ("auto" is either)."""
     request: dict[str, Any] = {"method": method, "ctx": tokens(ctx), "scale": scale, **options}
     for name in ("near", "near_step", "train_length"):
         if name in request and not (isinstance(request[name], float) and request[name] < 1):
@@ -247,13 +248,6 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not a number")
 
 
-def plan_or_ladder(model: str | os.PathLike[str] | Geometry, method: str,
-                   ctx: Length | None = None, *, scale: float | None = None, **options: Any
-                   ) -> Plan | Ladder:
-    """What plan() or ladder() gives, whichever the method is ("auto" is either)."""
-    return _make(model, method, ctx, scale, options)
-
-
 def plan(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | None = None, *,
          scale: float | None = None, **options: Any) -> Plan:
     """The plan of a method for a model file, a Hugging Face folder or a geometry.
@@ -270,7 +264,7 @@ def plan(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | No
     >>> pro.factor[0], pro.factor[63]
     (1.0, 16.0)
     """
-    made = _make(model, method, ctx, scale, options)
+    made = plan_or_ladder(model, method, ctx, scale=scale, **options)
     if isinstance(made, Ladder):
         raise Error(f"{method} is more than one plan", f'call mrrope.ladder(..., "{method}")')
     return made
@@ -288,7 +282,7 @@ def ladder(model: str | os.PathLike[str] | Geometry, method: str, ctx: Length | 
     >>> [(rung.length, rung.plan.scale) for rung in grows.rungs]
     [(1024, 1.0), (2048, 2.0), (4096, 4.0)]
     """
-    made = _make(model, method, ctx, scale, options)
+    made = plan_or_ladder(model, method, ctx, scale=scale, **options)
     if isinstance(made, Plan):
         raise Error(f"{method} is one plan", f'call mrrope.plan(..., "{method}")')
     return made

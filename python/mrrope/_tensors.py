@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._library import Batch, Error, Handle, Heads, Strides, check, library
@@ -157,9 +157,17 @@ class Table(Handle):
                          *plans, first, end, element)
 
 
-class Workers(Handle):
-    def __init__(self, threads: int):
-        super().__init__("mrrope_workers_free", "mrrope_workers_create", threads)
+def _tables(kept: dict[int, Table], plan: Plan, to: Plan | None = None) -> Callable[[int, int, int], Table]:
+    """Makes tables, or takes one of those kept by element."""
+
+    def table(first: int, end: int, element: int) -> Table:
+        old = kept.get(element)
+        if old is not None and old.first <= first and end <= old.end:
+            return old
+        made = kept[element] = Table(plan, first, end, element, to)
+        return made  # another thread may have put its own there since
+
+    return table
 
 
 def _layout(layout: str) -> str:
@@ -168,8 +176,8 @@ def _layout(layout: str) -> str:
     return layout
 
 
-def _run(arrays: dict[str, Any], layout: str, positions: _Positions, make_table: Any,
-         workers: Workers | None, inverse: bool = False) -> None:
+def _run(arrays: dict[str, Any], layout: str, positions: _Positions,
+         make_table: Callable[[int, int, int], Table], workers: Handle | None, inverse: bool = False) -> None:
     heads = {what: _Heads(array, what, _layout(layout)) for what, array in arrays.items()
              if array is not None}
     if not heads:
@@ -202,10 +210,10 @@ def _run(arrays: dict[str, Any], layout: str, positions: _Positions, make_table:
                                 workers.pointer if workers else None))
 
 
-def _workers(threads: int) -> Workers | None:
+def _workers(threads: int) -> Handle | None:
     if not isinstance(threads, int) or not 1 <= threads <= 1024:
         raise Error(f"{threads!r} threads are not possible", "give 1 to 1024")
-    return Workers(threads) if threads > 1 else None
+    return Handle("mrrope_workers_free", "mrrope_workers_create", threads) if threads > 1 else None
 
 
 def rotate(q: Any = None, k: Any = None, *, plan: Plan, positions: Any = None,
@@ -227,17 +235,8 @@ def rotate(q: Any = None, k: Any = None, *, plan: Plan, positions: Any = None,
     [-1.3254, 0.9798, 0.4932, 1.0198]
     """
     _need_plan(plan)
-
-    def table(first: int, end: int, element: int) -> Table:
-        kept: dict[int, Table] = plan.__dict__.setdefault("_tables", {})
-        old = kept.get(element)
-        if old is not None and old.first <= first and end <= old.end:
-            return old
-        made = kept[element] = Table(plan, first, end, element)
-        return made  # another thread may have put its own there since
-
-    _run({"q": q, "k": k}, layout, _Positions(positions, first_position), table,
-         _workers(threads), inverse)
+    tables = _tables(plan.__dict__.setdefault("_tables", {}), plan)
+    _run({"q": q, "k": k}, layout, _Positions(positions, first_position), tables, _workers(threads), inverse)
 
 
 class Turn:
@@ -247,18 +246,11 @@ class Turn:
                  layout: str = "bhtd", threads: int = 1):
         _need_plan(old)
         _need_plan(new)
-        self._old, self._new, self._layout = old, new, layout
+        self._layout, self._tables = layout, _tables({}, old, new)
         self._positions, self._workers = _Positions(positions, first_position), _workers(threads)
-        self._tables: dict[tuple[int, int, int], Table] = {}
-
-    def _table(self, first: int, end: int, element: int) -> Table:
-        of = first, end, element
-        if of not in self._tables:
-            self._tables[of] = Table(self._old, first, end, element, to=self._new)
-        return self._tables[of]
 
     def __call__(self, k: Any) -> None:
-        _run({"k": k}, self._layout, self._positions, self._table, self._workers)
+        _run({"k": k}, self._layout, self._positions, self._tables, self._workers)
 
 
 def turn(k: Any, old: Plan, new: Plan, *, positions: Any = None, first_position: int = 0,

@@ -13,7 +13,7 @@ import os
 import tempfile
 from typing import Any
 
-from ._library import Error
+from ._library import Error, refusal as _refuse
 from ._plans import (Geometry, Ladder, Length, Plan, geometry_of, inspect, load, plan, plan_or_ladder,
                      tokens)
 
@@ -21,8 +21,10 @@ _ATTRIBUTE = "_mrrope_patch"
 _FULL = "full_attention"
 
 
-def _refuse(message: str, hint: str = "") -> Error:
-    return Error(message, hint, "unsupported")
+def _names(layer_type: str) -> tuple[str, str]:
+    """Of the frequencies and of the scaling in a rotary module."""
+    prefix = f"{layer_type}_" if layer_type else ""
+    return f"{prefix}inv_freq", f"{prefix}attention_scaling"
 
 
 class Rotary:
@@ -32,13 +34,13 @@ class Rotary:
         import torch
 
         self.module, self.layer_type = module, layer_type
-        prefix = f"{layer_type}_" if layer_type else ""
-        self.frequencies, self.scaling = f"{prefix}inv_freq", f"{prefix}attention_scaling"
+        self.frequencies, self.scaling = _names(layer_type)
         self.own_type = getattr(module, "rope_type", None)
         kind = self.own_type.get(layer_type) if isinstance(self.own_type, dict) else self.own_type
         frequencies = getattr(module, self.frequencies)
         if kind in ("dynamic", "longrope"):  # those in use are of the last pass's length
-            frequencies = getattr(module, f"{prefix}original_inv_freq", frequencies).to(frequencies.device)
+            original = self.frequencies.replace("inv_freq", "original_inv_freq")
+            frequencies = getattr(module, original, frequencies).to(frequencies.device)
         self.own = (frequencies, getattr(module, self.scaling))
         self._torch = torch
         self._made: dict[Any, Any] = {}
@@ -138,19 +140,16 @@ def _facts(model: Any) -> dict[str, Any]:
                         ) from None
 
 
-def _find_rotary(model: Any, geometry: Geometry, nested: bool) -> tuple[Rotary, Any]:
+def _find_rotary(model: Any, geometry: Geometry, layer_type: str) -> tuple[Rotary, Any]:
     """The module that computes this geometry's angles, and the module that calls it."""
-    layer_type = _FULL if nested else ""
-    name_of_frequencies = f"{layer_type}_inv_freq" if nested else "inv_freq"
-    name_of_scaling = f"{layer_type}_attention_scaling" if nested else "attention_scaling"
+    frequencies, scaling = _names(layer_type)
     none = plan(geometry, "none")
-    found = []
-    for name, module in model.named_modules():
-        if hasattr(module, name_of_frequencies) and hasattr(module, name_of_scaling):
-            found.append((Rotary(module, layer_type), model.get_submodule(name.rpartition(".")[0])))
+    found = [(Rotary(module, layer_type), model.get_submodule(name.rpartition(".")[0]))
+             for name, module in model.named_modules()
+             if hasattr(module, frequencies) and hasattr(module, scaling)]
     if not found:
-        raise _refuse(f"{type(model).__name__} has no rotary module with {name_of_frequencies} and "
-                      f"{name_of_scaling}", "export the plan instead: mrrope.export(..., to='hf')")
+        raise _refuse(f"{type(model).__name__} has no rotary module with {frequencies} and "
+                      f"{scaling}", "export the plan instead: mrrope.export(..., to='hf')")
     fits = [pair for pair in found if _close(pair[0].trained(), none.theta)
             and abs(pair[0].own[1] - geometry.trained_attention_scale) < 1e-5]
     if len(fits) != 1:
@@ -184,7 +183,7 @@ def _fit(content: Plan | Ladder, geometry: Geometry) -> Plan | Ladder:
         return content
     changed = content.to_dict()
     changed["geometry"]["pairing"] = geometry.pairing
-    return type(content)(changed, json.dumps(changed))
+    return type(content)(changed)
 
 
 def _wanted(method: Any, ctx: Length | None, geometry: Geometry, options: dict[str, Any]
@@ -201,8 +200,8 @@ def _wanted(method: Any, ctx: Length | None, geometry: Geometry, options: dict[s
     return plan_or_ladder(geometry, method, ctx, **options)
 
 
-def _check_layers(model: Any, facts: dict[str, Any]) -> bool:
-    """Whether the config is nested by layer type. Refuses what one rotation cannot serve."""
+def _check_layers(model: Any, facts: dict[str, Any]) -> str:
+    """The type of layers that rotate, where the config is nested by it. Refuses what one rotation cannot serve."""
     text = model.config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
     nested = isinstance(rope.get(_FULL), dict)
@@ -212,7 +211,7 @@ def _check_layers(model: Any, facts: dict[str, Any]) -> bool:
         raise _refuse(f"{type(model).__name__} rotates its sliding-window layers, which plans leave "
                       "alone, with the same module as the others",
                       "convert the model to GGUF, where layers are told apart")
-    return nested
+    return _FULL if nested else ""
 
 
 def _probe(model: Any, base: Any, rotary: Rotary, kinds: list[str], old: Plan, new: Plan,
@@ -298,7 +297,7 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
                       'give a static method, e.g. "pro"')
     rotary, base = _find_rotary(model, geometry, _check_layers(model, facts))
     ends = ((wanted.rungs[0].plan, wanted.rungs[-1].plan) if isinstance(wanted, Ladder)
-            else (_none_of(geometry), wanted))
+            else (plan(geometry, "none"), wanted))
     rotary.hold()
     try:
         _probe(model, base, rotary, facts["layer_list"], *ends, grows=isinstance(wanted, Ladder))
@@ -316,10 +315,6 @@ def patch(model: Any, method: str | os.PathLike[str] | Plan | Ladder, ctx: Lengt
         raise
     setattr(model, _ATTRIBUTE, (rotary, growing, _Reach(model, _longest(wanted, ctx))))
     return wanted
-
-
-def _none_of(geometry: Geometry) -> Plan:
-    return plan(geometry, "none")
 
 
 def unpatch(model: Any) -> None:

@@ -268,4 +268,5 @@ def main():
     sys.exit(1 if failed or (len(sys.argv) == 2 and ran < 20) else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

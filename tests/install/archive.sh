@@ -17,7 +17,7 @@ printf '#!/bin/sh\necho "git is not installed" >&2\nexit 127\n' >"$work/bin/git"
 chmod +x "$work/bin/git"
 export PATH=$work/bin:$PATH
 cd "$work/tree"
-cmake -D ROOT=. -P tests/style/check.cmake
+python3 tests/style/check.py
 cmake --preset package >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 ninja -C build/package mrrope_core >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 [ -s build/package/src/libmrrope_core.a ]

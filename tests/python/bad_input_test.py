@@ -14,6 +14,7 @@ import tempfile
 
 import expressions
 import mrrope
+from expressions import refused
 
 try:
     import numpy
@@ -27,16 +28,6 @@ except ImportError:
 HAS_CUDA = hasattr(mrrope._library.library, "mrrope_cuda_rotate_and_wait")
 GEOMETRY = mrrope.Geometry(rotary_dim=8, base=1e4, train_length=64)
 PRO = mrrope.plan(GEOMETRY, "pi", scale=4)
-
-
-def refused(part, call, *arguments, **options):
-    try:
-        call(*arguments, **options)
-    except mrrope.Error as error:
-        assert part in error.message, f"{part!r} is not in {error.message!r}"
-        assert error.kind in ("usage", "unsupported", "corrupt", "failed"), error.kind
-        return
-    raise AssertionError(f"not refused: {part}")
 
 
 def check_requests(work):

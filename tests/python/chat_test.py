@@ -56,6 +56,11 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
+    def ask(self, line: str, pattern: str = "") -> str:
+        """Types a line; what is shown up to the next prompt, with the pattern in it."""
+        self.type(line + "\n")
+        return self.wait_for(pattern + r"(.|\n)*> $")
+
     def end(self) -> int:
         return self.process.wait(30)
 
@@ -76,49 +81,32 @@ def main() -> None:
         first = chat.wait_for("> $")
         assert "Unmodified up to 1K. Beyond, distant text is compressed" in first, first
         assert "Reading" not in first, "nothing is known on a new machine"
-        chat.type("\n")  # does nothing
-        chat.wait_for("> $")
-        chat.type("/help\n")
-        chat.wait_for("/file PATH(.|\n)*> $")
-        chat.type("/nonsense\n")
-        chat.wait_for("Unknown command /nonsense; /help lists them(.|\n)*> $")
-        chat.type("Hello\n")
-        chat.wait_for(r"\[\d+ of 4096 tokens\](.|\n)*> $")
-        chat.type(f"/file {home}/no.txt\n")
-        chat.wait_for("cannot read .*no.txt(.|\n)*> $")
+        chat.ask("")  # does nothing
+        chat.ask("/help", "/file PATH")
+        chat.ask("/nonsense", "Unknown command /nonsense; /help lists them")
+        chat.ask("Hello", r"\[\d+ of 4096 tokens\]")
+        chat.ask(f"/file {home}/no.txt", "cannot read .*no.txt")
         for path, words in ((f"{home}/pipe", "a pipe or a device"), ("/dev/zero", "a pipe or a device"),
                             ("-", "cannot read .*/-"), (folder, "it is a folder"), (f"{home}/a.pdf", "pdftotext"),
                             (f"{home}/big.txt", "more than 64.0 MiB"),
                             (f"{home}/longest.txt", r"a prompt of \d+ tokens(.|\n)*give --ctx")):
-            chat.type(f"/file {path}\n")
-            chat.wait_for(f"{words}(.|\n)*> $")
+            chat.ask(f"/file {path}", words)
         # Two files that do not fit together stay until they are dropped.
         for _ in range(2):
-            chat.type(f"/file {home}/longer.txt\n")
-            chat.wait_for(r"longer.txt: \d+ tokens(.|\n)*> $")
-        chat.type("What is it?\n")
-        chat.wait_for("do not fit(.|\n)*still attached; /file drops it(.|\n)*> $")
-        chat.type("/file\n")
-        chat.wait_for("No file is attached(.|\n)*> $")
-        chat.type("/save\n")
-        chat.wait_for("/save needs a path(.|\n)*> $")
-        chat.type(f"/file {home}/long.txt\n")
-        chat.wait_for(r"long.txt: \d+ tokens(.|\n)*> $")
-        chat.type("What \\\nis it?\n")
-        read = chat.wait_for(r"\[(\d+) of 4096 tokens\](.|\n)*> $")
+            chat.ask(f"/file {home}/longer.txt", r"longer.txt: \d+ tokens")
+        chat.ask("What is it?", "do not fit(.|\n)*still attached; /file drops it")
+        chat.ask("/file", "No file is attached")
+        chat.ask("/save", "/save needs a path")
+        chat.ask(f"/file {home}/long.txt", r"long.txt: \d+ tokens")
+        read = chat.ask("What \\\nis it?", r"\[(\d+) of 4096 tokens\]")
         assert int(re.search(r"\[(\d+) of", read)[1]) > 500, read
-        chat.type("/context\n")
-        chat.wait_for(r"\[[=#.]+\] \d+ of 4096 tokens\n(.|\n)*# \d+ exact(.|\n)*> $")
+        chat.ask("/context", r"\[[=#.]+\] \d+ of 4096 tokens\n(.|\n)*# \d+ exact")
         for path, words in ((f"{home}/none/a", "none"), (f"{home}/long.txt", "long.txt"), (model, "gguf")):
-            chat.type(f"/save {path}\n")
-            chat.wait_for(f"{words}(.|\n)*> $")
+            chat.ask(f"/save {path}", words)
         assert (home / "long.txt").read_text().startswith("The theorem"), "it was not ours to replace"
-        chat.type(f"/save {session}\n")
-        chat.wait_for("Saved(.|\n)*> $")
-        chat.type("/clear\n")
-        chat.wait_for("forgotten(.|\n)*> $")
-        chat.type("Again\n")
-        short = chat.wait_for(r"\[(\d+) of 4096 tokens\](.|\n)*> $")
+        chat.ask(f"/save {session}", "Saved")
+        chat.ask("/clear", "forgotten")
+        short = chat.ask("Again", r"\[(\d+) of 4096 tokens\]")
         assert int(re.search(r"\[(\d+) of", short)[1]) < 200, short
         # Ctrl-C at the prompt drops what was typed, also the lines before, and the chat goes on.
         for typed in ("", "/exi", '""" a \n b ', "a \\\n b "):
@@ -126,10 +114,8 @@ def main() -> None:
             chat.wait_for(re.escape(typed[-2:]) + "$")
             chat.type("\x03")
             chat.wait_for("Ctrl-D or /exit ends the chat(.|\n)*> $")
-        chat.type("Größe\n")  # as the model reads it: a letter is no byte
-        chat.wait_for(r"Größe(.|\n)*tokens\](.|\n)*> $")
-        chat.type("/nonsense\n")
-        chat.wait_for("Unknown command /nonsense;(.|\n)*> $")
+        chat.ask("Größe", r"Größe(.|\n)*tokens\]")  # as the model reads it: a letter is no byte
+        chat.ask("/nonsense", "Unknown command /nonsense;")
         chat.type("/exit\n")
         assert chat.end() == 0
 

@@ -25,14 +25,17 @@ def value(field):
     return field.contents()
 
 
-def write_gguf(reader, tensors, path):
-    writer = gguf.GGUFWriter(path, value(reader.fields["general.architecture"]))
+def write_gguf(reader, tensors, path, kind="llama", own=None):
+    """With the keys of another file; or, where a model has its own, with the tokens of that file alone."""
+    writer = gguf.GGUFWriter(path, kind)
     for name, field in reader.fields.items():
-        if name.startswith("GGUF.") or name == "general.architecture":
+        if name.startswith("GGUF.") or name == "general.architecture" or (own and not name.startswith("tokenizer.")):
             continue
-        kind = field.types[0]
-        inner = field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
-        writer.add_key_value(name, value(field), kind, sub_type=inner)
+        inner = field.types[-1] if field.types[0] == gguf.GGUFValueType.ARRAY else None
+        writer.add_key_value(name, value(field), field.types[0], sub_type=inner)
+    for name, number in (own or {}).items():
+        add = writer.add_float32 if isinstance(number, float) else writer.add_uint32
+        add(f"{kind}.{name}", number)
     for name, data in tensors.items():
         writer.add_tensor(name, data)
     writer.write_header_to_file()
@@ -46,116 +49,69 @@ def to_halves(rows, head):
     return rows.reshape(-1, head // 2, 2, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
 
 
+def to_interleaved(rows, head):
+    """The opposite."""
+    return rows.reshape(-1, 2, head // 2, rows.shape[-1]).swapaxes(1, 2).reshape(rows.shape)
+
+
 def write_checkpoint(reader, tensors, folder):
+    """The numbers of a GGUF file of the kind llama or qwen2, whose keys the reader has."""
+    kind = value(reader.fields["general.architecture"])
+
     def key(name):
-        return value(reader.fields["llama." + name])
+        return value(reader.fields[f"{kind}.{name}"])
 
     head = key("rope.dimension_count")
-    names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm"}
+    names = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
     parts = {"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj",
              "attn_v": "self_attn.v_proj", "attn_output": "self_attn.o_proj",
              "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm",
              "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj"}
     weights = {}
     for name, data in tensors.items():
-        words = name.split(".")
-        if words[0] == "blk":
-            if words[2] in ("attn_q", "attn_k"):
-                data = to_halves(data, head)
-            weights[f"model.layers.{words[1]}.{parts[words[2]]}.weight"] = data
-        else:
-            weights[names[words[0]] + ".weight"] = data
+        *block, part, ending = name.split(".")
+        if kind == "llama" and part in ("attn_q", "attn_k"):
+            data = to_halves(data, head)
+        theirs = f"model.layers.{block[1]}.{parts[part]}" if block else names[part]
+        weights[f"{theirs}.{ending}"] = numpy.ascontiguousarray(data)
     folder.mkdir()
-    safetensors.numpy.save_file({k: numpy.ascontiguousarray(v) for k, v in weights.items()},
-                                folder / "model.safetensors", metadata={"format": "pt"})
+    safetensors.numpy.save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     (folder / "config.json").write_text(json.dumps({
-        "architectures": ["LlamaForCausalLM"], "model_type": "llama",
+        "architectures": [{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}[kind]], "model_type": kind,
         "hidden_size": key("embedding_length"), "intermediate_size": key("feed_forward_length"),
         "num_hidden_layers": key("block_count"), "num_attention_heads": key("attention.head_count"),
         "num_key_value_heads": key("attention.head_count_kv"), "head_dim": head,
         "max_position_embeddings": key("context_length"),
         "rms_norm_eps": float(key("attention.layer_norm_rms_epsilon")),
-        "rope_theta": float(key("rope.freq_base")), "tie_word_embeddings": True,
+        "rope_theta": float(key("rope.freq_base")), "tie_word_embeddings": "output.weight" not in tensors,
         "vocab_size": len(tensors["token_embd.weight"]), "torch_dtype": "float32"}))
 
 
-def to_interleaved(rows, head):
-    """The opposite of to_halves(), for weights and biases."""
-    return rows.reshape(-1, 2, head // 2, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
-
-
-def random_model(kind, reader, folder, file, head, base, biases):
+def random_model(kind, base, reader, folder, file):
     """A model of three layers with attention that is far from uniform; the tokens are Tiny's."""
-    hidden, inner, heads, kv_heads, window, layers = 128, 256, 4, 2, 1024, 3
+    hidden, inner, heads, kv_heads, head, layers = 128, 256, 4, 2, 32, 3
     vocabulary = next(t for t in reader.tensors if t.name == "token_embd.weight").shape[1]
     random = numpy.random.default_rng(7)
 
     def rows(count, width, size=1.0):
         return (random.standard_normal((count, width)) * size / width ** 0.5).astype(numpy.float32)
 
-    weights = {"model.embed_tokens.weight": rows(vocabulary, hidden, hidden ** 0.5),
-               "model.norm.weight": numpy.ones(hidden, numpy.float32),
-               "lm_head.weight": rows(vocabulary, hidden, 3)}
-    names = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight":
-             "output_norm.weight", "lm_head.weight": "output.weight"}
-    shapes = {"self_attn.q_proj": ("attn_q", heads * head, hidden, 1.5),
-              "self_attn.k_proj": ("attn_k", kv_heads * head, hidden, 1.5),
-              "self_attn.v_proj": ("attn_v", kv_heads * head, hidden, 1),
-              "self_attn.o_proj": ("attn_output", hidden, heads * head, 1),
-              "mlp.gate_proj": ("ffn_gate", inner, hidden, 1),
-              "mlp.up_proj": ("ffn_up", inner, hidden, 1),
-              "mlp.down_proj": ("ffn_down", hidden, inner, 1)}
+    tensors = {"token_embd.weight": rows(vocabulary, hidden, hidden ** 0.5),
+               "output_norm.weight": numpy.ones(hidden, numpy.float32),
+               "output.weight": rows(vocabulary, hidden, 3)}
+    shapes = {"attn_q": (heads * head, hidden, 1.5), "attn_k": (kv_heads * head, hidden, 1.5),
+              "attn_v": (kv_heads * head, hidden, 1), "attn_output": (hidden, heads * head, 1),
+              "ffn_gate": (inner, hidden, 1), "ffn_up": (inner, hidden, 1), "ffn_down": (hidden, inner, 1)}
     for i in range(layers):
-        for name, (short, count, width, size) in shapes.items():
-            weights[f"model.layers.{i}.{name}.weight"] = rows(count, width, size)
-            names[f"model.layers.{i}.{name}.weight"] = f"blk.{i}.{short}.weight"
-            if biases and name[:11] in ("self_attn.q", "self_attn.k", "self_attn.v"):
-                weights[f"model.layers.{i}.{name}.bias"] = rows(1, count, count ** 0.5)[0]
-                names[f"model.layers.{i}.{name}.bias"] = f"blk.{i}.{short}.bias"
-        for name, short in {"input_layernorm": "attn_norm",
-                            "post_attention_layernorm": "ffn_norm"}.items():
-            weights[f"model.layers.{i}.{name}.weight"] = numpy.ones(hidden, numpy.float32)
-            names[f"model.layers.{i}.{name}.weight"] = f"blk.{i}.{short}.weight"
-    folder.mkdir()
-    safetensors.numpy.save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    (folder / "config.json").write_text(json.dumps({
-        "architectures": [{"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}[kind]],
-        "model_type": kind, "hidden_size": hidden, "intermediate_size": inner,
-        "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": kv_heads,
-        "head_dim": head, "max_position_embeddings": window, "rms_norm_eps": 1e-5,
-        "rope_theta": base, "tie_word_embeddings": False, "vocab_size": int(vocabulary),
-        "torch_dtype": "float32"}))
-
-    writer = gguf.GGUFWriter(file, kind)
-    for name, field in reader.fields.items():
-        if name.startswith("tokenizer."):
-            type_of = field.types[0]
-            inner_type = field.types[-1] if type_of == gguf.GGUFValueType.ARRAY else None
-            writer.add_key_value(name, value(field), type_of, sub_type=inner_type)
-    writer.add_context_length(window)
-    writer.add_embedding_length(hidden)
-    writer.add_block_count(layers)
-    writer.add_feed_forward_length(inner)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(kv_heads)
-    writer.add_key_length(head)
-    writer.add_value_length(head)
-    writer.add_rope_dimension_count(head)
-    writer.add_rope_freq_base(base)
-    writer.add_layer_norm_rms_eps(1e-5)
-    for name, data in weights.items():
-        if kind == "llama" and ("q_proj" in name or "k_proj" in name):
-            data = numpy.ascontiguousarray(to_interleaved(data, head))
-        writer.add_tensor(names[name], data)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def random_llama(reader, folder, file):
-    random_model("llama", reader, folder, file, 32, 1e4, biases=False)
-
-
-def random_qwen2(reader, folder, file):
-    random_model("qwen2", reader, folder, file, 32, 5e4, biases=True)
+        for name, (count, width, size) in shapes.items():
+            tensors[f"blk.{i}.{name}.weight"] = rows(count, width, size)
+            if kind == "qwen2" and name in ("attn_q", "attn_k", "attn_v"):
+                tensors[f"blk.{i}.{name}.bias"] = rows(1, count, count ** 0.5)[0]
+        for name in ("attn_norm", "ffn_norm"):
+            tensors[f"blk.{i}.{name}.weight"] = numpy.ones(hidden, numpy.float32)
+    write_gguf(reader, tensors, file, kind, {
+        "context_length": 1024, "embedding_length": hidden, "block_count": layers, "feed_forward_length": inner,
+        "attention.head_count": heads, "attention.head_count_kv": kv_heads, "attention.key_length": head,
+        "attention.value_length": head, "attention.layer_norm_rms_epsilon": 1e-5, "rope.dimension_count": head,
+        "rope.freq_base": base})
+    write_checkpoint(gguf.GGUFReader(file), tensors, folder)

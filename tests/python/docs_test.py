@@ -10,27 +10,16 @@ import re
 import sys
 from contextlib import redirect_stdout
 
-
-def blocks(text):
-    """Indented blocks, each with its first line's number."""
-    out, lines = [], text.split("\n")
-    for number, line in enumerate(lines):
-        if line.startswith("    "):
-            if not out or out[-1][1]:
-                out.append([number + 1, False, []])
-            out[-1][2].append(line[4:])
-        elif out and line.strip():
-            out[-1][1] = True
-        elif out:
-            out[-1][2].append("")
-    return [(number, "\n".join(body).rstrip()) for number, _, body in out]
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "docs"))
+from commands import blocks  # noqa: E402
 
 
 def main():
     text = pathlib.Path(sys.argv[1]).read_text()
     os.chdir(sys.argv[2])
     scope, ran, promised = {}, 0, 0
-    for number, body in blocks(text):
+    for number, lines in blocks(text):
+        body = "\n".join(lines).rstrip()
         if body.startswith("pip "):
             continue  # the test of the wheel types these
         said = io.StringIO()

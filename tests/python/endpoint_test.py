@@ -4,19 +4,14 @@
 endpoint_test.py MRROPE LLAMA_SERVER MODEL.gguf
 
 Greedy answers must be the same, sample by sample, except where the top two logits of some step are
-nearly equal; those are counted. The same again through a proxy that breaks every request in some way
-before it passes it on. Standard library only.
+nearly equal; those are counted. tests/cli/endpoint_test.cpp has servers that misbehave. Standard library only.
 """
-import hashlib
-import http.client
-import http.server
 import json
 import pathlib
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 
@@ -28,7 +23,6 @@ if len(sys.argv) > 2 and not pathlib.Path(sys.argv[2]).exists():
 # differently. Logits of the same model computed in two ways differed by up to 0.59, so below this gap
 # either token may win.
 TIE = 0.6
-STALL = 10  # seconds without a reply after which a request is retried
 NEEDLE = ["eval", "needle", "--form", "planted", "--lengths", "512,1k", "--depths",
           "0,25,50,75,100", "--samples", "4"]
 # In this vocabulary, words have other tokens inside a text than alone. Samples are counted word by word,
@@ -40,14 +34,14 @@ PASSKEY = ["eval", "infinitebench", "--lengths", "512", "--tasks", "passkey,numb
 class Server:
     """llama-server on a free port, with four slots of 1024 tokens each."""
 
-    def __init__(self, program, model, places=4, context=1024, more=()):
+    def __init__(self, program, model, places=4, context=1024):
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             self.port = s.getsockname()[1]
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             [program, "-m", model, "-c", str(places * context), "-np", str(places), "--host",
-             "127.0.0.1", "--port", str(self.port), "-ngl", "0", "--no-warmup", "--offline", *more],
+             "127.0.0.1", "--port", str(self.port), "-ngl", "0", "--no-warmup", "--offline"],
             stdout=self.log, stderr=subprocess.STDOUT)
 
     def __enter__(self):
@@ -75,77 +69,6 @@ class Server:
 
     def post(self, path, body):
         return self.get(path, json.dumps(body).encode())
-
-
-class Proxy:
-    """Passes requests on after breaking each answer once. bodies: those of completions."""
-
-    def __init__(self, port, faulty=True):
-        proxy = self
-        self.bodies = []
-        self.faults = {}
-        seen = set()
-        lock = threading.Lock()
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *unused):
-                pass
-
-            def answer(self, status, body, headers=()):
-                self.send_response(status)
-                for name, value in headers:
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def do_GET(self):
-                self.forward(b"")
-
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                if "completions" in self.path:
-                    with lock:
-                        proxy.bodies.append(body)
-                if faulty and "completions" in self.path:
-                    digest = hashlib.sha256(body).digest()
-                    with lock:
-                        first = digest not in seen
-                        seen.add(digest)
-                        kind = ["429", "500", "cut", "garbage", "stall"][digest[0] % 5]
-                        if first:
-                            proxy.faults[kind] = proxy.faults.get(kind, 0) + 1
-                    if first:
-                        return self.misbehave(kind)
-                self.forward(body)
-
-            def misbehave(self, kind):
-                if kind == "429":
-                    self.answer(429, b"{}", [("Retry-After", "1")])
-                elif kind == "500":
-                    self.answer(500, b"oops")
-                elif kind == "garbage":
-                    self.answer(200, b'{"choices": [{"text": "12')
-                else:
-                    if kind == "stall":
-                        time.sleep(STALL + 5)
-                    self.close_connection = True
-                    self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{\"cho")
-
-            def forward(self, body):
-                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
-                connection.request(self.command, self.path, body or None,
-                                   {"Content-Type": "application/json"} if body else {})
-                reply = connection.getresponse()
-                self.answer(reply.status, reply.read())
-                connection.close()
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.handle_error = lambda *unused: None  # clients that stopped waiting
-        self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
 def run(*command):
@@ -189,22 +112,15 @@ def main():
     mrrope, program, model = sys.argv[1:]
     with tempfile.TemporaryDirectory() as name, Server(program, model) as server:
         folder = pathlib.Path(name)
-        proxy = Proxy(server.port)
         # Needles that the model finds involve no near-ties. Here it makes up passkeys, digit by digit.
         for task, line, most in (("needle", NEEDLE, 0.05), ("passkey", PASSKEY, 0.5)):
             run(mrrope, *line[:2], model, *line[2:], "--methods", "none", "-ngl", 0, "-o",
                 folder / task)
-            local = answers(folder / task)
-            for kind, port in (("server", server.port), ("faulty", proxy.port)):
-                out = folder / f"{task}-{kind}"
-                done = run(mrrope, *line, "--endpoint", f"http://127.0.0.1:{port}/v1", "--parallel",
-                           4, "--timeout", STALL if kind == "faulty" else 200, "-o", out,
-                           *(["--vocab", model] if task == "passkey" else []))
-                compare(f"{task}, {kind}", local, answers(out), most)
-                assert "usage" not in done.stderr, done.stderr
-                assert kind == "server" or "problems with the server" in done.stderr, done.stderr
-        assert len(proxy.faults) == 5, proxy.faults
-        print("faults of the proxy:", proxy.faults)
+            out = folder / f"{task}-server"
+            done = run(mrrope, *line, "--endpoint", f"http://127.0.0.1:{server.port}/v1", "--parallel", 4,
+                       "--timeout", 200, "-o", out, *(["--vocab", model] if task == "passkey" else []))
+            compare(task, answers(folder / task), answers(out), most)
+            assert "usage" not in done.stderr, done.stderr
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python expressions with exactly what they give: tests/transcripts/unit/NAME.txt has them after "$ ", and below each its
 value, or the kind, message and hint of the mrrope.Error that it raises. With MRROPE_UPDATE_TRANSCRIPTS in the environment
-the file is written anew: read the difference."""
+the file is written anew: read the difference. And calls that must raise an error."""
 import difflib
+import functools
 import os
 import pathlib
 
@@ -16,6 +17,21 @@ def answer(expression, names):
         return repr(eval(expression, names))
     except mrrope.Error as error:
         return f"[{error.kind}] {error.message}" + (f"\n    {error.hint}" if error.hint else "")
+
+
+def raises(kind, part, call, *arguments, **options):
+    """The call raises an error of this class whose message has this part."""
+    try:
+        call(*arguments, **options)
+    except kind as error:
+        message = getattr(error, "message", str(error))  # without the hint
+        assert part in message, f"{part!r} is not in {message!r}"
+        assert getattr(error, "kind", "usage") in ("usage", "unsupported", "corrupt", "failed"), error.kind
+        return
+    raise AssertionError(f"not refused: {part}")
+
+
+refused = functools.partial(raises, mrrope.Error)
 
 
 def check(name, names, work):

@@ -5,12 +5,8 @@
 set -euo pipefail
 wheel=${1:?usage: newer.sh WHEEL}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-skip() {
-  printf '%s\n' "" "########################################################################" \
-    "SKIPPED: the wheel was NOT tried with Debian 13 and Python 3.13: $1" \
-    "########################################################################" "" >&2
-  exit 77
-}
+. "$here/../skipped.sh"
+skip() { skipped "the wheel was NOT tried with Debian 13 and Python 3.13" "$1"; }
 [ "$(id -u)" -eq 0 ] || skip "this takes root"
 command -v mmdebstrap >/dev/null || skip "mmdebstrap is not installed: apt-get install mmdebstrap"
 work=$(mktemp -d)

@@ -22,7 +22,8 @@ import transformers
 from transformers import DynamicCache, StaticCache
 
 import mrrope
-from checkpoints import (random_llama, random_qwen2, run, unpacked, write_checkpoint, write_gguf)
+from checkpoints import random_model, run, unpacked, write_checkpoint, write_gguf
+from expressions import refused
 
 # Both engines compute in float32, in a different order: nats per token, largest and rms.
 MOST, RMS = 0.02, 0.001
@@ -40,18 +41,19 @@ def logits_of(model, tokens, **options):
         return model(torch.tensor([tokens]), **options).logits[0]
 
 
+def in_passes(model, rows, ends, cache=None, mask=None, places=None):
+    """The logits of rows that are read in passes with these ends."""
+    cache, out = DynamicCache(config=model.config) if cache is None else cache, []
+    for start, end in zip([0, *ends], ends):
+        more = {} if mask is None else {"attention_mask": mask[:, :end], "position_ids": places[:, start:end]}
+        with torch.no_grad():
+            out.append(model(rows[:, start:end], past_key_values=cache, **more).logits)
+    return torch.cat(out, 1)
+
+
 def scores_of(logits, tokens):
     picked = torch.log_softmax(logits[:-1].double(), -1)
     return picked.gather(1, torch.tensor(tokens[1:])[:, None])[:, 0].numpy()
-
-
-def refused(part, call, *arguments, **options):
-    try:
-        call(*arguments, **options)
-    except mrrope.Error as error:
-        assert part in error.message, f"{part!r} is not in {error.message!r}"
-        return
-    raise AssertionError(f"not refused: {part}")
 
 
 def check_equal(score_tokens, work, text, name, lengths):
@@ -121,30 +123,21 @@ def check_caches(work):
     make = torch.Generator().manual_seed(2)
     row = torch.randint(5, 8000, (1, 1700), generator=make)
 
-    def passes(cache, ends, rows=row, mask=None):
-        out, start = [], 0
-        for end in ends:
-            more = {} if mask is None else {"attention_mask": mask[:, :end]}
-            with torch.no_grad():
-                out.append(model(rows[:, start:end], past_key_values=cache, **more).logits)
-            start = end
-        return torch.cat(out, 1)
-
     def close(a, b, most=2e-3):
         apart = float((a - b).abs().max())
         assert apart < most, apart
 
-    whole = passes(DynamicCache(config=model.config), [1700])
+    whole = in_passes(model, row, [1700])
     with torch.no_grad():
         close(model(row, use_cache=False).logits, whole, 1e-6)
         assert model(row, use_cache=False).past_key_values is None
         close(model(inputs_embeds=model.get_input_embeddings()(row)).logits, whole, 1e-6)
-    close(passes(DynamicCache(config=model.config), [100, 1000, 1023, 1024, 1025, 1300, 1700]), whole)
+    close(in_passes(model, row, [100, 1000, 1023, 1024, 1025, 1300, 1700]), whole)
     static = StaticCache(config=model.config, max_cache_len=1800)
-    close(passes(static, [700, 1100, 1400, 1401, 1700]), whole)
+    close(in_passes(model, row, [700, 1100, 1400, 1401, 1700], static), whole)
     # A cropped cache goes back to its rung, and a copy goes on by itself.
     cache = DynamicCache(config=model.config)
-    passes(cache, [1500])
+    in_passes(model, row, [1500], cache)
     twin = copy.deepcopy(cache)
     cache.crop(-450)
     with torch.no_grad():
@@ -161,13 +154,9 @@ def check_caches(work):
         both = model(rows, attention_mask=mask, position_ids=places).logits
     close(both[:1], whole)
     cache = DynamicCache(config=model.config)
-    out = []
-    for start, end in ((0, 800), (800, 1250), (1250, 1700)):
-        with torch.no_grad():
-            out.append(model(rows[:, start:end], attention_mask=mask[:, :end],
-                             position_ids=places[:, start:end], past_key_values=cache).logits)
-    close(torch.cat(out, 1)[:1], whole)
-    close(torch.cat(out, 1)[1:, short:], both[1:, short:])
+    again = in_passes(model, rows, [800, 1250, 1700], cache, mask, places)
+    close(again[:1], whole)
+    close(again[1:, short:], both[1:, short:])
     check_refused_caches(model, row, cache)
     check_generate(model, row)
     mrrope.unpatch(model)
@@ -184,9 +173,8 @@ def check_far(work):
         with torch.no_grad():
             whole = model(row).logits
             cache = DynamicCache(config=model.config)
-            out = [model(row[:, start:end], past_key_values=cache).logits
-                   for start, end in ((0, 700), (700, 1024), (1024, 1025), (1025, 1500), (1500, 1900))]
-            assert float((torch.cat(out, 1) - whole).abs().max()) < 2e-3, method
+            out = in_passes(model, row, [700, 1024, 1025, 1500, 1900], cache)
+            assert float((out - whole).abs().max()) < 2e-3, method
             cache.crop(-450)
             again = model(row[:, 1450:], past_key_values=cache).logits
             assert float((again - whole[:, 1450:]).abs().max()) < 1e-2, method
@@ -315,10 +303,8 @@ def check_others():
     mrrope.unpatch(model)
     mrrope.patch(model, "elastic:yarn", ctx=1024)
     whole = logits_of(model, tokens)
-    cache, parts = DynamicCache(config=model.config), []
-    for start in range(0, 600, 50):
-        parts.append(logits_of(model, tokens[start:start + 50], past_key_values=cache))
-    assert float((torch.cat(parts) - whole).abs().max()) < 1e-3
+    parts = in_passes(model, torch.tensor([tokens]), range(50, 601, 50))[0]
+    assert float((parts - whole).abs().max()) < 1e-3
     mrrope.unpatch(model)
     # Vendors' own scaling stays below the plan, and interleaved pairs turn as such.
     for name, options in {"llama": {"rope_parameters": {
@@ -456,10 +442,8 @@ def check_sharpen():
                     found[g, count] = seen["out"][0, -1].view(-1, 16).numpy()
                     apart = numpy.abs(found[g, count] - wanted).max() / numpy.abs(wanted).max()
                     assert apart < 1e-4, (method, g, count, apart)
-                whole, cache = model(tokens).logits, DynamicCache(config=model.config)
-                parts = [model(tokens[:, start:start + 50], past_key_values=cache).logits
-                         for start in range(0, 700, 50)]
-                assert float((torch.cat(parts, 1) - whole).abs().max()) < 1e-4, method
+                parts = in_passes(model, tokens, range(50, 701, 50))
+                assert float((parts - model(tokens).logits).abs().max()) < 1e-4, method
                 model(tokens[:, :256])
                 assert attention.scaling == own  # inside the window
                 model(tokens)
@@ -522,10 +506,7 @@ def check_two_lists():
     assert ladder.method == "elastic:vendor" and [r.length for r in ladder.rungs] == [64, 256]
     assert torch.equal(logits_of(model, tokens[:64]), short)
     for size in (len(tokens), 50, 1):
-        cache, parts = DynamicCache(config=model.config), []
-        for start in range(0, len(tokens), size):
-            parts.append(logits_of(model, tokens[start:start + size], past_key_values=cache))
-        rows = torch.cat(parts)
+        rows = in_passes(model, torch.tensor([tokens]), [*range(size, len(tokens), size), len(tokens)])[0]
         apart = float((rows[64:] - long[64:]).abs().max())
         assert apart < 1e-3 * float(long.abs().max()), (size, apart)
         assert float((rows[:64] - short).abs().max()) < 1e-4, size
@@ -547,8 +528,8 @@ def main():
     tensors = unpacked(reader)
     write_checkpoint(reader, tensors, work / "tiny")
     write_gguf(reader, tensors, work / "tiny.gguf")
-    random_llama(reader, work / "llama", work / "llama.gguf")
-    random_qwen2(reader, work / "qwen2", work / "qwen2.gguf")
+    random_model("llama", 1e4, reader, work / "llama", work / "llama.gguf")
+    random_model("qwen2", 5e4, reader, work / "qwen2", work / "qwen2.gguf")
     text = work / "text.txt"
     story = json.loads(golden.read_text())["text"]
     text.write_text(story * (1 + 60000 // len(story)))

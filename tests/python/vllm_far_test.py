@@ -17,6 +17,7 @@ os.environ["TRITON_INTERPRET"] = "1"
 import torch
 
 import mrrope
+from expressions import raises
 from mrrope import _vllm_far, _vllm_rungs
 from mrrope._vllm_far import border_of, shifts
 
@@ -25,6 +26,7 @@ import far
 import rungs
 
 WINDOW, NEAR, STEP = 96, 20, 12
+refused = functools.partial(raises, ValueError)
 
 
 def ladder_config(pairs=16, window=WINDOW, near=NEAR, step=STEP, trained=1.0, lengths=(96, 200, 500)):
@@ -38,15 +40,6 @@ def ladder_config(pairs=16, window=WINDOW, near=NEAR, step=STEP, trained=1.0, le
                       "factors": [scale * trained ** p for p in range(pairs)]})
     return {"rope_type": "mrrope", "rope_theta": 10000.0, "original_max_position_embeddings": window,
             "near_part": {"length": near, "step": step}, "rungs": rungs}
-
-
-def refused(part, call, *args):
-    try:
-        call(*args)
-    except ValueError as error:
-        assert part in str(error), (part, str(error))
-    else:
-        raise AssertionError(f"not refused: {part}")
 
 
 def check_ladder():

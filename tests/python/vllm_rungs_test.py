@@ -4,16 +4,19 @@
 tools/gpu/vllm/classes.py does the rest with vLLM's classes, and tools/gpu/vllm/rungs.py with a server.
 """
 import copy
+import functools
 import random
 import types
 
 import torch
 
 import mrrope
+from expressions import raises
 from mrrope import _vllm, _vllm_rungs
 from mrrope._vllm_rungs import admit, choose_rung, fill, read_ladder, rung_of, salted
 
 GEOMETRY = mrrope.Geometry(64, 10000, 1024)
+refused = functools.partial(raises, ValueError)
 
 
 def ladder_config():
@@ -25,15 +28,6 @@ def ladder_config():
                       "factors": list(plan.factor)})
     return {"rope_type": "mrrope", "rope_theta": 10000.0, "original_max_position_embeddings": 1024,
             "rungs": rungs}
-
-
-def refused(part, call, *args):
-    try:
-        call(*args)
-    except ValueError as error:
-        assert part in str(error), (part, str(error))
-    else:
-        raise AssertionError(f"not refused: {part}")
 
 
 def check_ladder():
@@ -120,12 +114,7 @@ def check_admission():
     assert len({*given, forged.cache_salt}) == len(given), "two rungs share a salt"
 
     assert rung_of("_warmup_0_", types.SimpleNamespace(extra_args=None)) == 0
-    try:
-        rung_of("cmpl-1", types.SimpleNamespace(extra_args={}))
-    except RuntimeError as error:
-        assert "without a rung" in str(error)
-    else:
-        raise AssertionError("a request without a rung ran")
+    raises(RuntimeError, "without a rung", rung_of, "cmpl-1", types.SimpleNamespace(extra_args={}))
 
 
 def check_tables():

@@ -4,11 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "base/files/output_file.h"
 
 namespace mrrope::test {
 
@@ -17,14 +18,8 @@ inline const char* const kRealModels[] = {"smollm2-135m", "gemma-3-270m", "qwen2
                                           "qwen2.5-coder-1.5b"};
 
 inline std::filesystem::path real_model(const std::string& name) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const std::filesystem::path base =
-      cache != nullptr && *cache != '\0'
-          ? std::filesystem::path(cache)
-          : std::filesystem::path(home != nullptr ? home : "") / ".cache";
   const auto models = nlohmann::json::parse(std::ifstream(MRROPE_MODELS_JSON));
-  return base / "mrrope" / "models" / models.at(name).at("file").get<std::string>();
+  return cache_folder() / "models" / models.at(name).at("file").get<std::string>();
 }
 
 // A name for GoogleTest: letters, digits and underscores.

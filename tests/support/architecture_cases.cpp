@@ -169,14 +169,7 @@ const nlohmann::json& small_models(const char* part) {
 }
 
 void set_keys(Metadata& model, const nlohmann::json& keys) {
-  for (const auto& [name, value] : keys.items()) {
-    const char* key = name.c_str();
-    if (value.is_boolean()) model.set(key, value.get<bool>());
-    if (value.is_number_integer()) model.set(key, value.get<int>());
-    if (value.is_number_float()) model.set(key, value.get<float>());
-    if (value.is_string()) model.set(key, value.get<std::string>().c_str());
-    if (value.is_array()) model.set(key, value.get<std::vector<int>>());
-  }
+  for (const auto& [name, value] : keys.items()) model.set(name, value);
 }
 
 std::string ArchitectureCase::name() const {

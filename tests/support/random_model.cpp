@@ -80,25 +80,24 @@ Metadata::Metadata(std::string_view architecture)
   gguf_set_val_str(get(), "tokenizer.ggml.model", "none");
 }
 
-void Metadata::set(const char* key, int value) {
-  gguf_set_val_u32(get(), full(key).c_str(), static_cast<std::uint32_t>(value));
-}
-void Metadata::set(const char* key, float value) {
-  gguf_set_val_f32(get(), full(key).c_str(), value);
-}
-void Metadata::set(const char* key, bool value) {
-  gguf_set_val_bool(get(), full(key).c_str(), value);
-}
-void Metadata::set(const char* key, const char* value) {
-  gguf_set_val_str(get(), full(key).c_str(), value);
-}
-void Metadata::set(const char* key, const std::vector<int>& values) {
-  gguf_set_arr_data(get(), full(key).c_str(), GGUF_TYPE_INT32, values.data(), values.size());
-}
-
-void Metadata::set(const char* key, const std::vector<bool>& values) {
-  const std::vector<std::int8_t> bytes(values.begin(), values.end());
-  gguf_set_arr_data(get(), full(key).c_str(), GGUF_TYPE_BOOL, bytes.data(), bytes.size());
+void Metadata::set(const std::string& key, const nlohmann::json& value) {
+  const std::string full = architecture_ + "." + key;
+  const char* name = full.c_str();
+  if (value.is_boolean()) {
+    gguf_set_val_bool(get(), name, value.get<bool>());
+  } else if (value.is_number_integer()) {
+    gguf_set_val_u32(get(), name, static_cast<std::uint32_t>(value.get<int>()));
+  } else if (value.is_number_float()) {
+    gguf_set_val_f32(get(), name, value.get<float>());
+  } else if (value.is_string()) {
+    gguf_set_val_str(get(), name, value.get<std::string>().c_str());
+  } else if (!value.empty() && value[0].is_boolean()) {
+    const auto bytes = value.get<std::vector<std::int8_t>>();
+    gguf_set_arr_data(get(), name, GGUF_TYPE_BOOL, bytes.data(), bytes.size());
+  } else {
+    const auto numbers = value.get<std::vector<std::int32_t>>();
+    gguf_set_arr_data(get(), name, GGUF_TYPE_INT32, numbers.data(), numbers.size());
+  }
 }
 
 Metadata small_metadata(std::string_view architecture, const SmallModel& size) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,18 +25,13 @@ class Metadata {
   gguf_context* get() const { return context_.get(); }
   const std::string& architecture() const { return architecture_; }
 
-  void set(const char* key, int value);
-  void set(const char* key, float value);
-  void set(const char* key, bool value);
-  void set(const char* key, const char* value);
-  void set(const char* key, const std::vector<int>& values);
-  void set(const char* key, const std::vector<bool>& values);
+  // By the type of the value: u32, f32, a truth, a text, or a list of i32 or of truths.
+  void set(const std::string& key, const nlohmann::json& value);
 
  private:
   struct Free {
     void operator()(gguf_context* owned) const;
   };
-  std::string full(const char* key) const { return architecture_ + "." + key; }
 
   std::unique_ptr<gguf_context, Free> context_;
   std::string architecture_;

@@ -4,6 +4,7 @@
 // alike.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -248,6 +249,92 @@ inline Trial::Unit turned_unit(const Plan& a, const Plan& b) {
     turn_reference(a, b, double(position), x);
     return x;
   };
+}
+
+// What the kernels of the CPU and of the GPU are tried with.
+inline Plan trial_plan(int rotary_dim, Pairing pairing, const char* method = "pro",
+                       double scale = 8) {
+  return make_plan(
+      {.rotary_dim = rotary_dim, .base = 5e5, .train_length = 8192, .pairing = pairing},
+      {.method = method, .scale = scale});
+}
+
+constexpr std::int32_t kFar = 1048575;
+inline const std::vector<std::int32_t> kPositions = {0, 1, 4095, 39001, 131071, 7, 7, 1000};
+
+// Every layout and size; some heads have `past` elements that do not rotate.
+inline std::vector<TrialSetup> trial_setups(Element element, int rotary_dim, int past) {
+  std::vector<TrialSetup> setups;
+  for (int variant = 0; variant < 24; ++variant) {
+    TrialSetup& setup = setups.emplace_back();
+    setup.element = element;
+    setup.head_dim = variant % 3 == 1 ? rotary_dim + past : rotary_dim;
+    setup.queries = variant % 5 == 4 ? 9 : 3;
+    setup.keys = variant % 7 == 6 ? 0 : 2;
+    setup.in_place = variant % 2 == 0;
+    setup.head_major = variant % 4 >= 2;
+    setup.inverse = variant % 8 >= 6;
+    setup.gap = variant == 9 ? 1 : variant == 10 ? 8 : 0;
+    setup.shift = variant == 11 ? 1 : variant == 12 ? 3 : 0;
+    setup.sequences = variant >= 16 ? 2 : 1;
+    setup.tokens = std::int64_t(kPositions.size()) / setup.sequences;
+    setup.positions = kPositions;
+    if (variant == 20) {
+      setup.positions.clear();
+      setup.first_position = 4090;
+    }
+  }
+  return setups;
+}
+
+// The same at the eight positions up to kFar.
+inline TrialSetup far_away(TrialSetup setup) {
+  if (setup.positions.empty()) setup.first_position = kFar - 7;
+  for (std::int32_t& p : setup.positions) p = kFar - p % 8;
+  return setup;
+}
+
+inline double dot(const Numbers& a, const Numbers& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += a.at(i) * b.at(i);
+  return sum;
+}
+
+inline double largest_difference(const Numbers& a, const Numbers& b) {
+  double largest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
+  }
+  return largest;
+}
+
+// Scores depend on distance only, norms stay (up to the attention scale), and the inverse undoes a
+// rotation up to `noise`. Returns the first complaint, or nothing. `rotation` rotates a trial's
+// batch by the plan, at positions below 131600.
+using Rotation = std::function<void(Trial& trial, const TrialSetup& setup)>;
+inline std::string judge_properties(const Plan& plan, const Rotation& rotation, double noise) {
+  TrialSetup setup{.queries = 1, .keys = 1, .tokens = 1};
+  const auto rotated = [&](std::int32_t position, int side) {
+    setup.positions = {position};
+    Trial trial(setup);
+    rotation(trial, setup);
+    return std::move(trial.to[side]);
+  };
+  const Numbers q1 = rotated(700, 0), k1 = rotated(200, 1);
+  const Numbers q2 = rotated(131571, 0), k2 = rotated(131071, 1);
+  const double near = dot(q1, k1);
+  if (!(std::abs(near - dot(q2, k2)) < 1e-4)) return "scores depend on more than distance";
+  if (!(std::abs(near - dot(q1, k2)) > 1e-2)) return "scores do not depend on distance";
+  setup.positions = {131571};
+  setup.inverse = true;
+  Trial undone(setup);  // of the same numbers
+  const double t = plan.attention_scale();
+  const double before = dot(undone.from[0], undone.from[0]) * t * t;
+  if (!(std::abs(dot(q2, q2) / before - 1) < 1e-6)) return "the norm changed";
+  std::memcpy(undone.to[0].data(), q2.data(), q2.bytes());
+  rotation(undone, setup);
+  const double apart = largest_difference(undone.to[0], undone.from[0]);
+  return apart < noise ? "" : cat("the inverse misses by ", apart);
 }
 
 }  // namespace mrrope::test

@@ -7,7 +7,8 @@
 # -j: jobs at once (1). -s: seconds after which running jobs are stopped (540; 0: no limit). -M: start
 # NVIDIA's MPS daemon for the duration of the run, so that kernels of several jobs run at once.
 # LIST has a line per job: NAME VERB ARGUMENTS..., without -o; words are split at blanks. A line with @
-# is one job for each method on the indented lines below it. Lines that begin with # are skipped. Afterwards OUT.tar.gz holds run.json, results.json and the journals.
+# is one job for each method on the indented lines below it and others of its kind. Lines that begin with # are
+# skipped. Afterwards OUT.tar.gz holds run.json, results.json and the journals.
 # Exits with 0 when every job is done, with 3 when some are not.
 set -euo pipefail
 
@@ -31,9 +32,12 @@ fi
 
 listed() {  # one line per job
   awk '/^ *(#|$)/ { next }
-       /^[^ ]/ { template = $0; if ($0 !~ / @ /) print; next }
-       { for (i = 1; i <= NF; ++i) {
-           line = template; name = $i
+       /^[^ ]/ { if (done) { count = done = 0 }
+                 if ($0 ~ / @ /) template[count++] = $0; else print
+                 next }
+       { done = 1
+         for (job = 0; job < count; ++job) for (i = 1; i <= NF; ++i) {
+           line = template[job]; name = $i
            gsub(/[^a-z0-9._]+/, "-", name)
            sub(/-$/, "", name)
            sub(/ @ /, " " $i " ", line)

@@ -130,6 +130,16 @@ def collect(build):
     return parts, files
 
 
+def package(name, version, licence, **more):
+    return {"SPDXID": f"SPDXRef-{name}", "name": name, "versionInfo": version, "downloadLocation": "NOASSERTION",
+            "filesAnalyzed": False, "supplier": "NOASSERTION", "licenseDeclared": licence, "licenseConcluded": licence,
+            "copyrightText": "NOASSERTION", **more}
+
+
+def relation(element, kind, related):
+    return {"spdxElementId": f"SPDXRef-{element}", "relationshipType": kind, "relatedSpdxElement": f"SPDXRef-{related}"}
+
+
 def document(build):
     licences = notice()
     parts, files = collect(build)
@@ -138,31 +148,17 @@ def document(build):
         sys.exit(f"sbom.py: linked, but not in NOTICE: {', '.join(unlisted)}")
     version = re.search(r'MRROPE_VERSION "(.*)"',
                         (ROOT / "include/mrrope/version.h").read_text()).group(1)
-    packages = [{
-        "SPDXID": "SPDXRef-mrrope", "name": "mrrope", "versionInfo": version,
-        "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "supplier": "NOASSERTION",
-        "licenseDeclared": "Apache-2.0", "licenseConcluded": "Apache-2.0",
-        "copyrightText": "Copyright the mrrope authors",
-        "checksums": [{"algorithm": "SHA256",
-                       "checksumValue": hashlib.sha256(files[0].read_bytes()).hexdigest()}],
-    }]
-    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES",
-                  "relatedSpdxElement": "SPDXRef-mrrope"}]
+    digest = hashlib.sha256(files[0].read_bytes()).hexdigest()
+    packages = [package("mrrope", version, "Apache-2.0", copyrightText="Copyright the mrrope authors",
+                        checksums=[{"algorithm": "SHA256", "checksumValue": digest}])]
+    relations = [relation("DOCUMENT", "DESCRIBES", "mrrope")]
     for part, found in sorted(parts.items()):
-        identifier = f"SPDXRef-{part}"
-        packages.append({
-            "SPDXID": identifier, "name": part, "versionInfo": found["version"] or "NOASSERTION",
-            "downloadLocation": "NOASSERTION", "filesAnalyzed": False, "supplier": "NOASSERTION",
-            "licenseDeclared": licences[part], "licenseConcluded": licences[part],
-            "copyrightText": "NOASSERTION",
-        })
+        packages.append(package(part, found["version"] or "NOASSERTION", licences[part]))
         # Headers of a shared library only declare it; those of the others are compiled in.
         if "dynamic" in found["kinds"]:
-            relations.append({"spdxElementId": "SPDXRef-mrrope", "relationshipType": "DYNAMIC_LINK",
-                              "relatedSpdxElement": identifier})
+            relations.append(relation("mrrope", "DYNAMIC_LINK", part))
         if "static" in found["kinds"] or found["kinds"] == {"header"} or part == "highway":
-            relations.append({"spdxElementId": "SPDXRef-mrrope", "relationshipType": "STATIC_LINK",
-                              "relatedSpdxElement": identifier})
+            relations.append(relation("mrrope", "STATIC_LINK", part))
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", datetime.datetime.now().timestamp()))
     digest = hashlib.sha256(json.dumps([packages, relations]).encode()).hexdigest()
     return {

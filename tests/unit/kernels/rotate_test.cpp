@@ -8,15 +8,6 @@
 namespace mrrope {
 namespace {
 
-Plan plan_of(int rotary_dim, Pairing pairing, const char* method = "pro", double scale = 8) {
-  return make_plan(
-      {.rotary_dim = rotary_dim, .base = 5e5, .train_length = 8192, .pairing = pairing},
-      {.method = method, .scale = scale});
-}
-
-constexpr std::int32_t kFar = 1048575;
-const std::vector<std::int32_t> kPositions = {0, 1, 4095, 39001, 131071, 7, 7, 1000};
-
 struct Kernel {
   std::string target;
   Pairing pairing;
@@ -50,44 +41,26 @@ INSTANTIATE_TEST_SUITE_P(Targets, Rotate, testing::ValuesIn(kernels()), [](const
 // Every type, table, layout and size, at near and far positions.
 TEST_P(Rotate, AgreesWithTheReference) {
   for (const int rotary_dim : {128, 64, 80, 6, 4}) {
-    const Plan plan = plan_of(rotary_dim, pairing());
+    const Plan plan = trial_plan(rotary_dim, pairing());
     std::map<std::pair<bool, std::int64_t>, std::vector<double>> known;
     for (const Element rows : {Element::f32, Element::f16, Element::bf16}) {
       if (rows != Element::f32 && rotary_dim != 80) continue;
       const RotaryTable near(plan, 0, 131072, rows);
       const RotaryTable far(plan, kFar - 8, kFar + 1, rows);
       for (const Element element : elements()) {
-        for (int variant = 0; variant < 24; ++variant) {
-          TrialSetup setup{.element = element};
-          setup.head_dim = variant % 3 == 1 ? rotary_dim + 17 : rotary_dim;  // partial rotation
-          setup.keys = variant % 7 == 6 ? 0 : 2;
-          setup.in_place = variant % 2 == 0;
-          setup.head_major = variant % 4 >= 2;
-          setup.inverse = variant % 8 >= 6;
-          setup.gap = variant == 9 ? 1 : variant == 10 ? 8 : 0;
-          setup.shift = variant == 11 ? 1 : variant == 12 ? 3 : 0;
-          setup.sequences = variant >= 16 ? 2 : 1;
-          setup.tokens = std::int64_t(kPositions.size()) / setup.sequences;
-          setup.positions = kPositions;
-          if (variant == 20) {
-            setup.positions.clear();
-            setup.first_position = 4090;
-          }
-          const bool inverse = setup.inverse;
+        unsigned seed = 0;
+        for (const TrialSetup& setup : trial_setups(element, rotary_dim, 17)) {
           const auto unit = [&](std::int64_t position) {
-            auto& x = known[{inverse, position}];
-            if (x.empty()) x = rotated_unit(plan, inverse)(position);
+            auto& x = known[{setup.inverse, position}];
+            if (x.empty()) x = rotated_unit(plan, setup.inverse)(position);
             return x;
           };
-          for (const RotaryTable* table : {&near, &far}) {
-            if (table == &far && setup.positions.empty()) setup.first_position = kFar - 7;
-            if (table == &far) {
-              for (std::int32_t& p : setup.positions) p = kFar - p % 8;
-            }
-            Trial trial(setup, unsigned(variant));
-            rotate(*table, trial.batch);
-            EXPECT_EQ(trial.judge(pairing(), rotary_dim, rounding(rows), unit), "");
-          }
+          Trial here(setup, seed), there(far_away(setup), seed);
+          rotate(near, here.batch);
+          EXPECT_EQ(here.judge(pairing(), rotary_dim, rounding(rows), unit), "");
+          rotate(far, there.batch);
+          EXPECT_EQ(there.judge(pairing(), rotary_dim, rounding(rows), unit), "");
+          ++seed;
         }
       }
     }
@@ -96,7 +69,7 @@ TEST_P(Rotate, AgreesWithTheReference) {
 
 // A step takes up to 1024 tokens; with the inverse the rows pass through a tile that holds fewer.
 TEST_P(Rotate, MoreTokensThanAStep) {
-  const Plan plan = plan_of(16, pairing());
+  const Plan plan = trial_plan(16, pairing());
   const RotaryTable table(plan, 0, 1200);
   for (const Element element : elements()) {
     TrialSetup setup{.element = element,
@@ -116,7 +89,7 @@ TEST_P(Rotate, MoreTokensThanAStep) {
 }
 
 TEST_P(Rotate, HeadsLongerThanATile) {
-  const Plan plan = plan_of(2 * 1301, pairing());
+  const Plan plan = trial_plan(2 * 1301, pairing());
   const RotaryTable table(plan, 0, 100);
   TrialSetup setup{.head_dim = 2 * 1301 + 5, .tokens = 2, .in_place = false, .first_position = 40};
   Trial trial(setup);
@@ -125,7 +98,7 @@ TEST_P(Rotate, HeadsLongerThanATile) {
 }
 
 TEST_P(Rotate, AnyNumberOfThreadsGivesTheSameBits) {
-  const Plan plan = plan_of(64, pairing());
+  const Plan plan = trial_plan(64, pairing());
   const RotaryTable table(plan, 0, 512);
   for (const std::int64_t tokens : {0, 1, 5, 401}) {
     TrialSetup setup{
@@ -149,8 +122,8 @@ TEST_P(Rotate, AnyNumberOfThreadsGivesTheSameBits) {
 }
 
 TEST_P(Rotate, TurnsACacheFromOnePlanToAnother) {
-  const Plan a = plan_of(128, pairing(), "yarn", 4);
-  const Plan b = plan_of(128, pairing(), "pro", 16);
+  const Plan a = trial_plan(128, pairing(), "yarn", 4);
+  const Plan b = trial_plan(128, pairing(), "pro", 16);
   TrialSetup setup{
       .queries = 0, .keys = 4, .tokens = 8, .head_major = true, .positions = kPositions};
   Trial trial(setup);
@@ -165,34 +138,15 @@ TEST_P(Rotate, TurnsACacheFromOnePlanToAnother) {
   }
 }
 
-double dot(const test::Numbers& a, const test::Numbers& b) {
-  double sum = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) sum += a.at(i) * b.at(i);
-  return sum;
-}
-
 TEST_P(Rotate, PreservesNormsAndDistancesAndCanBeUndone) {
-  const Plan plan = plan_of(128, pairing());
+  const Plan plan = trial_plan(128, pairing());
   const RotaryTable table(plan, 0, 131600);
-  const auto rotated = [&](std::int32_t position) {
-    TrialSetup setup{.queries = 1, .keys = 1, .tokens = 1, .positions = {position}};
-    auto trial = std::make_unique<Trial>(setup);
-    rotate(table, trial->batch);
-    return trial;
-  };
-  const auto q1 = rotated(700), k1 = rotated(200), q2 = rotated(131571), k2 = rotated(131071);
-  const double near = dot(q1->to[0], k1->to[1]);
-  EXPECT_NEAR(near, dot(q2->to[0], k2->to[1]), 1e-4);
-  EXPECT_GT(std::abs(near - dot(q1->to[0], k2->to[1])), 1e-2);
-  const double t = plan.attention_scale();
-  EXPECT_NEAR(dot(q2->to[0], q2->to[0]) / (dot(q2->from[0], q2->from[0]) * t * t), 1, 1e-6);
-  q2->batch.inverse = true;
-  rotate(table, q2->batch);
-  for (std::size_t i = 0; i < 128; ++i) EXPECT_NEAR(q2->to[0].at(i), q2->from[0].at(i), 2e-6);
+  const auto rotation = [&](Trial& trial, const TrialSetup&) { rotate(table, trial.batch); };
+  EXPECT_EQ(judge_properties(plan, rotation, 2e-6), "");
 }
 
 TEST_P(Rotate, SpecialValuesArePreserved) {
-  const Plan plan = plan_of(32, pairing(), "none", 1);
+  const Plan plan = trial_plan(32, pairing(), "none", 1);
   const RotaryTable table(plan, 0, 4);
   for (const Element element : {Element::f32, Element::f16, Element::bf16}) {
     TrialSetup setup{.element = element, .head_dim = 32, .queries = 1, .keys = 1, .tokens = 1};
@@ -207,7 +161,7 @@ TEST_P(Rotate, SpecialValuesArePreserved) {
 }
 
 TEST_P(Rotate, AllocatesNothing) {
-  const Plan plan = plan_of(128, pairing());
+  const Plan plan = trial_plan(128, pairing());
   const RotaryTable table(plan, 0, 600, Element::f16);
   TrialSetup setup{.tokens = 600};
   Trial trial(setup);
@@ -221,7 +175,7 @@ TEST_P(Rotate, AllocatesNothing) {
 
 // Every misuse is an error, and not one byte was written.
 TEST_P(Rotate, RefusesMisuseBeforeAnyWrite) {
-  const Plan plan = plan_of(128, pairing());
+  const Plan plan = trial_plan(128, pairing());
   const RotaryTable table(plan, 10, 100);
   TrialSetup setup{.tokens = 8, .in_place = false, .first_position = 20};
   Trial trial(setup);
