@@ -240,10 +240,13 @@ int run(int argc, char** argv) {
   explain_crashes();
 
   CLI::App app("Longer context for RoPE language models, without training.", "mrrope");
-  app.set_version_flag("--version", [] {
-    const std::string code = engine::processor_code();
-    return cat("mrrope ", version(), code.empty() ? "" : "\nprocessor code: " + code);
-  });
+  app.set_version_flag(
+      "--version",
+      [] {
+        const std::string code = engine::processor_code();
+        return cat("mrrope ", version(), code.empty() ? "" : "\nprocessor code: " + code);
+      },
+      "Print the version, and stop");
   app.require_subcommand(0, 1);
   app.set_help_flag("--help", "Show all flags; -h shows the daily ones");
   app.formatter_fn([](const CLI::App* verb, const std::string&, CLI::AppFormatMode) {

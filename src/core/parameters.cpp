@@ -41,7 +41,7 @@ constexpr ParameterInfo kParameters[] = {
   {"lambdas",   nullptr, &P::lambdas,   Use::lists,   Unit::list,   kPositive,    kAny,       "[L0,L1,...]",
    "custom: one radix multiplier per digit", "every lambda is positive"},
   {"rung_step", &P::rung_step, nullptr, Use::growing, Unit::number, kMinRungStep, kAny,       "STEP",
-   "Ratio between the lengths of neighbouring rungs (default 1.19; far: 1.42)", "without it 1.19, with far: 1.42; 2 means few rungs"},
+   "Ratio between the lengths of neighboring rungs (default 1.19; far: 1.42)", "without it 1.19, with far: 1.42; 2 means few rungs"},
   {"headroom",  &P::headroom,  nullptr, Use::all,     Unit::number, 1,            kAny,       "H",
    "Extra scale factor (default 1; far: 1.25)", "without it 1, with far: 1.25"},
   {"near",      &P::near,      nullptr, Use::far,     Unit::tokens, kPositive,    kMaxTokens, "LENGTH",

@@ -196,7 +196,7 @@ void check_memory(const Model& model, const LocalOptions& options) {
     hint += cat(hint.empty() ? "" : ", or ", "-ctk q8_0 -ctv q8_0 with -c ", fits_q8,
                 hint.empty() ? " would fit" : "");
   }
-  if (hint.empty()) hint = "use a smaller quantisation of the model, or a larger machine";
+  if (hint.empty()) hint = "use a smaller quantization of the model, or a larger machine";
   throw Error(
       ErrorKind::out_of_memory,
       cat("a context of ", context_of(model, options), " tokens needs ", gib(plan.total()),

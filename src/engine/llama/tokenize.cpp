@@ -298,7 +298,7 @@ std::string chat_prompt(const llama_model* model, const std::string& file,
                         std::span<const ChatMessage> messages) {
   const std::optional<ChatTemplate> own = chat_template_of(model);
   unsupported_if(!own, cat(file, " has no chat template"),
-                 "leave out --chat or --form chat, or use an instruct model");
+                 "use an instruct model, or mrrope generate or --form completion, which need none");
   try {
     return chat_renderer().render(*own, messages, kTemplateLimit);
   } catch (const Error& error) {
