@@ -65,8 +65,7 @@ void write_run(const std::filesystem::path& folder, const ordered_json& given) {
     }
   }
   if (written <= units) {
-    run.finish(eval::results_text(eval::to_json(eval::perplexity_results(run.run(), run.units()))),
-               {2, 1000});
+    run.finish(eval::results_text(eval::to_json(eval::results_of(run.recorded()))), {2, 1000});
   }
 }
 
