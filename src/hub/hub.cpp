@@ -368,8 +368,8 @@ void download_file(const hf_file& file, const std::string& token, const OnBytes&
     if (status >= 0 || have == 0) refused(file.repo_id, name, status);
     fail(cat("the download of ", name, " of ", file.repo_id, " ended early, after ",
              bytes_text(double(have))),
-         cat("type the same command again: it goes on from there (to begin again, remove ",
-             partial.string(), ")"));
+         cat("rerun the command: it goes on from there (to begin again, remove ", partial.string(),
+             ")"));
   }
   const Source source = Source::open(file.local_path);
   Sha256 hash;
@@ -381,7 +381,7 @@ void download_file(const hf_file& file, const std::string& token, const OnBytes&
     fs::remove(file.local_path, error);
     throw Error(ErrorKind::corrupt,
                 cat(name, " of ", file.repo_id, " came with SHA-256 ", digest, ", not ", file.oid),
-                "it was removed: type the same command again");
+                "it was removed: rerun the command");
   }
 }
 

@@ -11,7 +11,7 @@ constexpr int kChosen = 8;  // its colour: no published method has it
 
 [[noreturn]] void refuse_results(const std::string& what) {
   throw Error(ErrorKind::corrupt, cat("results.json is damaged: ", what),
-              "run the same command again: what is in the journal is not computed twice");
+              "rerun the command: what is in the journal is not computed twice");
 }
 
 double number_at(const ordered_json& object, const char* key) {

@@ -219,8 +219,7 @@ void print(const exporting::GgufExport& e, const Job& job,
 }
 
 [[noreturn]] void interrupted() {
-  throw Error(ErrorKind::interrupted, "interrupted: nothing was written",
-              "run the same command again");
+  throw Error(ErrorKind::interrupted, "interrupted: nothing was written", "rerun the command");
 }
 
 // Shows bytes written, with rate and time left; stops on Ctrl-C.
@@ -245,7 +244,7 @@ void run_interruptibly(Staging& staging, const std::string& out, Proof&& proof) 
     while (ended.wait_for(std::chrono::milliseconds(100)) != std::future_status::ready) {
       if (!interrupt_requested()) continue;
       staging.remove();
-      std::cerr << "\nmrrope: interrupted: nothing was written\n  run the same command again\n";
+      std::cerr << "\nmrrope: interrupted: nothing was written\n  rerun the command\n";
       ::_exit(int(ErrorKind::interrupted));
     }
   });

@@ -31,7 +31,7 @@ constexpr std::size_t kMaxTokensBytes = std::size_t{256} << 20;
 constexpr double kMaxPause = 30;
 constexpr std::size_t kMaxPieces = 1 << 20;  // cached texts of tokens
 
-constexpr const char* kResume = "run the same command again to resume";
+constexpr const char* kResume = "rerun the command to resume";
 
 using Clock = std::chrono::steady_clock;
 using Poll = std::function<bool(std::string_view)>;  // false: give up

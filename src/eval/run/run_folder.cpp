@@ -118,7 +118,7 @@ void make_folder(const fs::path& folder) {
 [[noreturn]] void cannot(const char* what, const fs::path& path, int code) {
   const bool space = code == ENOSPC || code == EDQUOT || code == EFBIG;
   fail(cat("cannot ", what, " ", path.string(), ": ", std::strerror(code)),
-       space ? "free some space and give the same command again: finished work is kept"
+       space ? "free some space and rerun the command: finished work is kept"
              : "give --out a folder that can be written to");
 }
 

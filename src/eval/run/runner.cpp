@@ -149,7 +149,7 @@ void ask_units(PromptModel& model, UnitWork& work, const std::vector<Unit>& unit
     last_failure = answer.failed;
     fail_if(in_a_row >= std::max(kMaxConsecutiveFailures, parallel),
             cat("no answer to ", in_a_row, " prompts in a row: ", last_failure),
-            "give the same command again once the server is back: answers so far are kept");
+            "rerun the command once the server is back: answers so far are kept");
   }
   if (!retries.empty()) {
     folder.add_note(cat("problems with the server: ", retries_text(retries),
@@ -170,9 +170,9 @@ ordered_json compute_named(UnitWork& work, const Unit& unit, UnitProgress& progr
     return work.compute(unit, progress);
   } catch (const Error& e) {
     if (e.kind() == ErrorKind::interrupted) throw;
-    throw Error(e.kind(), cat(e.what(), " (", unit.where, ")"),
-                e.hint().empty() ? "give the same command again to resume after the finished units"
-                                 : e.hint());
+    throw Error(
+        e.kind(), cat(e.what(), " (", unit.where, ")"),
+        e.hint().empty() ? "rerun the command to resume after the finished units" : e.hint());
   }
 }
 
