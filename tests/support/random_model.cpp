@@ -80,7 +80,8 @@ Metadata::Metadata(std::string_view architecture)
   gguf_set_val_str(get(), "tokenizer.ggml.model", "none");
 }
 
-void Metadata::set(const std::string& key, const nlohmann::json& value) {
+void Metadata::set_text(const std::string& key, const std::string& text) {
+  const auto value = nlohmann::json::parse(text);
   const std::string full = architecture_ + "." + key;
   const char* name = full.c_str();
   if (value.is_boolean()) {

@@ -25,10 +25,13 @@ class Metadata {
   gguf_context* get() const { return context_.get(); }
   const std::string& architecture() const { return architecture_; }
 
-  // By the type of the value: u32, f32, a truth, a text, or a list of i32 or of truths.
-  void set(const std::string& key, const nlohmann::json& value);
+  // By the type of the value: u32, f32, a truth, a text, or a list of i32 or of truths. As text
+  // between the sources: some of them see libllama's own version of nlohmann_json.
+  void set(const std::string& key, const nlohmann::json& value) { set_text(key, value.dump()); }
 
  private:
+  void set_text(const std::string& key, const std::string& text);
+
   struct Free {
     void operator()(gguf_context* owned) const;
   };
