@@ -211,7 +211,7 @@ class HubTest(unittest.TestCase):
     def test_cut_then_resumed(self):
         self.hub.add("user/tiny", {"tiny-Q8_0.gguf": MODEL})
         self.hub.cut_at = 5 * MIB
-        self.run_it("inspect", "-hf", "user/tiny", code=1, words=["ended early, after 5.0 MiB", "same command"])
+        self.run_it("inspect", "-hf", "user/tiny", code=1, words=["ended early, after 5.0 MiB", "rerun the command"])
         self.assertEqual(self.hub.sent["tiny-Q8_0.gguf"], 5 * MIB)
         self.hub.cut_at = None
         self.run_it("inspect", "-hf", "user/tiny")
