@@ -108,9 +108,10 @@ def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Leng
         raise Error(f"to {to!r} is unknown", 'choose "gguf" or "hf"')
     target = to if to == "gguf" or dialect == "v5" else f"hf-{dialect}"
     arguments = ["export", os.fsdecode(path_bytes(model, "the model")), *_flags({
-        "to": target, "json": True, "out": os.fsdecode(path_bytes(out, "out")), "ctx": tokens(ctx), "scale": scale,
-        "verify": None if verify else "off", "force": force, "native": native, "copy": copy,
-        "approximate": approximate or last_rung, "split": split})]
+        "to": target, "json": True, "out": os.fsdecode(path_bytes(out, "out")), "ctx": tokens(ctx),
+        "scale": None if scale is None else float(scale),
+        "verify": None if verify else "off", "force": bool(force), "native": bool(native),
+        "copy": bool(copy), "approximate": bool(approximate or last_rung), "split": bool(split)})]
     if isinstance(method, str):
         return _call([*arguments, "--method", method])
     if not isinstance(method, (Plan, Ladder)):
