@@ -62,6 +62,7 @@ std::vector<WatchedLayer> chosen_layers(const std::vector<WatchedLayer>& there,
     chosen.push_back(there[count == 1 ? 0 : i * (there.size() - 1) / (count - 1)]);
   }
   for (const int layer : wanted) {
+    if (find_by(chosen, &WatchedLayer::layer, layer) != nullptr) continue;
     const WatchedLayer* const one = find_by(there, &WatchedLayer::layer, layer);
     refuse_if(one == nullptr, cat("layer ", layer, " does not rotate queries and keys here"),
               cat("give layers from ", there.front().layer, " to ", there.back().layer));
