@@ -59,7 +59,7 @@ def expect(condition, complaint):
 
 
 def text_of(name):
-    return (ROOT / name).read_text(errors="replace")
+    return (ROOT / name).read_bytes().decode("utf-8", "replace")  # carriage returns stay
 
 
 def files(folder, *endings):

@@ -40,7 +40,9 @@ double largest_difference(const A& a, const B& b) {
   EXPECT_EQ(a.size(), b.size());
   double most = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    most = std::max(most, std::abs(double(a[i]) - double(b[i])));
+    const double difference = std::abs(double(a[i]) - double(b[i]));
+    if (std::isnan(difference)) return difference;
+    most = std::max(most, difference);
   }
   return most;
 }
@@ -52,7 +54,9 @@ double largest_difference(const std::vector<std::vector<A>>& rows,
   EXPECT_LE(first + rows.size(), whole.size());
   double most = 0;
   for (std::size_t i = 0; i < rows.size() && first + i < whole.size(); ++i) {
-    most = std::max(most, largest_difference(rows[i], whole[first + i]));
+    const double difference = largest_difference(rows[i], whole[first + i]);
+    if (std::isnan(difference)) return difference;
+    most = std::max(most, difference);
   }
   return most;
 }
@@ -69,7 +73,8 @@ inline double deviations_apart(const Rows& rows, const Rows& reference) {
       const double x = reference[r][i];
       ++count, sum += x, squares += x * x;
       const double difference = std::abs(rows[r].at(i) - x);
-      if (!(difference <= largest)) largest = difference;  // NaN stays
+      if (std::isnan(difference)) return difference;
+      largest = std::max(largest, difference);
     }
   }
   return largest / std::sqrt(squares / count - sum * sum / count / count);

@@ -46,6 +46,7 @@ using RunInto = std::function<std::int64_t(const std::filesystem::path& out,
 inline void expect_survives(const RunInto& run, std::int64_t kills, std::int64_t lost) {
   const TempFolder dir(fast_place());
   const std::int64_t computed = run(dir / "whole", {});
+  ASSERT_GT(computed, kills);
   const std::string results = read_file(dir / "whole/results.json");
   const std::string run_json = read_file(dir / "whole/run.json");
   for (std::int64_t token = 1; token < computed; token += computed / kills) {

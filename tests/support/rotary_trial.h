@@ -303,7 +303,9 @@ inline double dot(const Numbers& a, const Numbers& b) {
 inline double largest_difference(const Numbers& a, const Numbers& b) {
   double largest = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    largest = std::max(largest, std::abs(a.at(i) - b.at(i)));
+    const double difference = std::abs(a.at(i) - b.at(i));
+    if (std::isnan(difference)) return difference;
+    largest = std::max(largest, difference);
   }
   return largest;
 }

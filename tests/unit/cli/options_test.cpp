@@ -23,7 +23,7 @@ std::string vendor(const Arguments& a) {
   m.geometry.long_length = facts.value("reach", 0);
   m.scaling.type = facts.value("type", "");
   m.scaling.factor = facts.value("factor", 1.0);
-  m.scaling.trained = true;
+  m.scaling.trained = facts.value("trained", m.scaling.type == "yarn");
   const auto row = vendor_plan(m, false, facts["ctx"]);
   if (!row) return "none";
   const auto nine_digits = [](double value) { return significant(value, 9); };

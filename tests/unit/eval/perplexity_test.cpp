@@ -90,8 +90,8 @@ std::string run_answer(const json& given) {
   std::string keys;
   for (const auto& [key, value] : rows.at(0).items()) keys += key + " ";
   return cat(rows.size(), " rows of ", keys, "(", empty, " without a value), ",
-             results.at("comparisons").size(), " comparisons, ", r.verdicts.size(), " verdicts\n",
-             to_text(r));
+             results.at("comparisons").size(), " comparisons, ",
+             results.value("verdicts", json::array()).size(), " verdicts\n", to_text(r));
 }
 
 TEST(Perplexity, RunsAreMadeOrRefused) {

@@ -91,7 +91,14 @@ std::string answered(Served& s, const std::string& body, Route route) {
     const auto go_on = [] { return false; };
     return json_text(format()->whole(take_whole(s.service, std::move(pending), go_on)));
   }
-  while (!s.scheduler->idle()) std::this_thread::yield();  // so that all of it comes at once
+  // So that all of it comes at once: a step runs after the last part was given.
+  while (!s.scheduler->idle()) std::this_thread::yield();
+  const auto given = std::make_shared<std::promise<void>>();
+  s.scheduler->between_rounds([given] {
+    given->set_value();
+    return true;
+  });
+  given->get_future().wait();
   return lines_of(text_of({s.service, std::move(pending), format()}));
 }
 
