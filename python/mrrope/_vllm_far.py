@@ -101,11 +101,15 @@ class Tables:
             back = torch.tensor(shifts(near, longest), dtype=torch.int64)
             coarse = FINE * torch.arange(longest // FINE + 1, dtype=torch.float64)[None, :, None]
             fine = torch.arange(FINE, dtype=torch.float64)[None, :, None]
-            self.shift = back.to(device)                              # [rungs, places of the border]
+            # Rows back from a query's position, [rungs, places of the border]: by its shift, and for a query beyond the
+            # window on to where rung 0 stands once more, times the sharpness of its rung (with_sharper()).
+            self.back_rows = back.clone()
+            for rung in range(1, len(near.scales)):
+                self.back_rows[rung, 1:] -= ladder.first[-1] + ladder.rungs[-1].length + (rung - 1) * self.window
+            self.back_rows = self.back_rows.to(device)
             self.back = cosines(back.double()[..., None] * theta)     # of queries, by their shift
             self.coarse = cosines(turn * coarse * theta)              # of near keys
             self.fine = cosines(turn * fine * theta)
-            self.sharpness = torch.tensor(near.sharpness).float().to(device)
             self.rung = torch.zeros(requests, dtype=torch.int32).to(device)   # of the requests of a batch
             self.far_keys = torch.zeros(requests, dtype=torch.int32).to(device)  # of requests with one new token
             self.rows = torch.zeros(tokens, dtype=torch.int64).to(device)     # of the queries of a batch
@@ -121,23 +125,30 @@ class Tables:
 
     def fill(self, positions: Any, rungs: list[int], counts: Any) -> None:
         """As _vllm_rungs.fill(), which does the rows of keys."""
-        import numpy
         import torch
 
-        tokens = int(sum(counts))
-        self.batch = rungs, [int(count) for count in counts]
-        self.rung[:len(rungs)].copy_(self.moved(numpy.array(rungs, numpy.int32)))
+        counts = tuple(int(count) for count in counts)
+        tokens = sum(counts)
+        self.batch = rungs, list(counts)
+        self.rung[:len(rungs)].copy_(_vllm_rungs.repeated(tuple(rungs), (1,) * len(rungs), self.rung.device))
         now, single = positions[:tokens], tokens == len(rungs)
         if not any(rungs):
             self.rows[:tokens].copy_(now)
             if single:  # all keys of rung 0 are read as far ones are
                 self.far_keys[:tokens].copy_(now + 1)
             return
-        each = self.moved(numpy.repeat(numpy.array(rungs, numpy.int64), counts))
+        each = _vllm_rungs.repeated(tuple(rungs), counts, self.rung.device)
         place = torch.where(now >= self.window, (now + 1 - self.near) // self.step, 0)
-        torch.sub(now, self.shift[each, place], out=self.rows[:tokens])
+        torch.sub(now, self.back_rows[each, place], out=self.rows[:tokens])
         if single:
             self.far_keys[:tokens].copy_(torch.where(each == 0, now + 1, place * self.step))
+
+
+def with_sharper(near: Near, cache: Any, window: int) -> Any:
+    """A stacked table, and behind it rung 0 for the queries of each other rung beyond the window."""
+    import torch
+
+    return torch.cat((cache, *((cache[:window].double() * sharp).to(cache.dtype) for sharp in near.sharpness[1:])))
 
 
 def make_tables(ladder: Any, caller_source: str, neox: bool, config: Any) -> Tables:

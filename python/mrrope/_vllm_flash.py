@@ -141,22 +141,22 @@ def _elements(DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, APART: tl.constexpr
 
 # Lists of a plan lie one behind another: nothing may be compiled for how one is aligned.
 @triton.jit(do_not_specialize=["far_tokens"], do_not_specialize_on_alignment=["tokens", "turns"])
-def _queries(near, far, query, tokens, turns, back, sharpness, far_tokens, query_token: tl.int64, query_head: tl.int64,
-             borders, HEADS: tl.constexpr, BLOCK: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
+def _queries(near, far, query, tokens, turns, back, far_tokens, query_token: tl.int64, query_head: tl.int64,
+             HEADS: tl.constexpr, BLOCK: tl.constexpr, DIM: tl.constexpr, DIM_PADDED: tl.constexpr,
              PAIRS: tl.constexpr, APART: tl.constexpr):
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)[:, None]
     dim, turned, pair, other, sign = _elements(DIM_PADDED, PAIRS, APART)
     turn = tl.load(turns + row)
-    sharp = tl.where(turned & (turn % borders > 0), tl.load(sharpness + turn // borders), 1.0)
     source = query + tl.load(tokens + row).to(tl.int64) * query_token + head * query_head
     mask = (head < HEADS) & (dim < DIM)
-    q = tl.load(source + dim, mask=mask, other=0.0).to(tl.float32)
+    far_query = tl.load(source + dim, mask=mask, other=0.0)
+    q = far_query.to(tl.float32)
     o = tl.load(source + other, mask=mask & turned, other=0.0).to(tl.float32)
     c = tl.load(back + turn * (2 * PAIRS) + pair, mask=turned, other=1.0)
     s = tl.load(back + turn * (2 * PAIRS) + PAIRS + pair, mask=turned, other=0.0) * sign
     to = (row * HEADS + head) * DIM + dim
-    tl.store(near + to, ((q * c + o * s) * sharp).to(near.dtype.element_ty), mask=mask)
-    tl.store(far + to, (q * sharp).to(far.dtype.element_ty), mask=mask & (row < far_tokens))
+    tl.store(near + to, (q * c + o * s).to(near.dtype.element_ty), mask=mask)
+    tl.store(far + to, far_query, mask=mask & (row < far_tokens))
 
 
 @triton.jit(do_not_specialize_on_alignment=["owners", "firsts"])
@@ -224,8 +224,8 @@ def attention(plan: Plan, tables: Any, query: Any, keys: Any, values: Any, out: 
     block = triton.next_power_of_2(min(heads, max(1, 4096 // padded)))
     grid = (tokens, triton.cdiv(heads, block))
     near, far = (query.new_empty(n, heads, dim) for n in (tokens, plan.far_tokens))
-    _queries[grid](near, far, query, plan.tokens, plan.turns, tables.back, tables.sharpness, plan.far_tokens,
-                   query.stride(0), query.stride(1), tables.back.shape[1], HEADS=heads, BLOCK=block, **elements)
+    _queries[grid](near, far, query, plan.tokens, plan.turns, tables.back, plan.far_tokens, query.stride(0),
+                   query.stride(1), HEADS=heads, BLOCK=block, **elements)
     pages = keys.new_empty(2, len(plan.owners) * TILE // plan.page, plan.page, kv, dim)
     _near_keys[(len(plan.owners), kv)](
         *pages, keys, values, block_table, seq_lens, tables.rung, plan.owners, plan.firsts, tables.coarse, tables.fine,

@@ -29,7 +29,7 @@ def _tiles_each(length, SEGMENTS: tl.constexpr, TILE: tl.constexpr, LEAST: tl.co
 
 @triton.jit(do_not_specialize=["num_seqs"])  # one kernel for batches of all sizes
 def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq_lens, starts, rungs, back, coarse,
-            fine, sharpness, far_keys, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64,
+            fine, far_keys, scale, softcap, num_seqs: tl.int32, table_stride: tl.int64,
             query_token: tl.int64, query_head: tl.int64, out_token: tl.int64, out_head: tl.int64, key_page: tl.int64,
             key_slot: tl.int64, key_head: tl.int64, value_page: tl.int64, value_slot: tl.int64,
             value_head: tl.int64, borders, coarse_rows, HEADS: tl.constexpr, GROUP: tl.constexpr, PAGE: tl.constexpr,
@@ -85,16 +85,14 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
     is_pair = pair < PAIRS
     q_at = (start + at).to(tl.int64) * query_token + head * query_head
     q_mask = valid[:, None] & is_pair[None, :]
-    qa = tl.load(query + q_at[:, None] + pair[None, :] * STRIDE, mask=q_mask, other=0.0)
-    qb = tl.load(query + q_at[:, None] + pair[None, :] * STRIDE + APART, mask=q_mask, other=0.0)
-    kind = qa.dtype
-    qa, qb = qa.to(tl.float32), qb.to(tl.float32)
+    far_a = tl.load(query + q_at[:, None] + pair[None, :] * STRIDE, mask=q_mask, other=0.0)
+    far_b = tl.load(query + q_at[:, None] + pair[None, :] * STRIDE + APART, mask=q_mask, other=0.0)
+    kind = far_a.dtype
+    qa, qb = far_a.to(tl.float32), far_b.to(tl.float32)
     turn = back + ((rung * borders + place) * (2 * PAIRS))[:, None] + pair[None, :]
     c = tl.load(turn, mask=q_mask, other=1.0)
     s = tl.load(turn + PAIRS, mask=q_mask, other=0.0)
-    sharp = tl.where(beyond, tl.load(sharpness + rung), 1.0)[:, None]
-    far_a, far_b = (qa * sharp).to(kind), (qb * sharp).to(kind)
-    near_a, near_b = ((qa * c - qb * s) * sharp).to(kind), ((qb * c + qa * s) * sharp).to(kind)
+    near_a, near_b = (qa * c - qb * s).to(kind), (qb * c + qa * s).to(kind)
     if REST_PADDED:
         rest = 2 * PAIRS + tl.arange(0, REST_PADDED)
         is_rest = rest < DIM
@@ -213,19 +211,6 @@ def _merge(out, part, part_max, part_sum, starts, seq_lens, far_keys, far_out, f
     tl.store(out + token * out_token + head * out_head + dim, (acc / total).to(out.dtype.element_ty), mask=dim < DIM)
 
 
-@triton.jit
-def _sharpen(out, query, rungs, sharpness, query_token: tl.int64, query_head: tl.int64,
-             HEADS: tl.constexpr, DIM: tl.constexpr, ROTATED: tl.constexpr, DIM_PADDED: tl.constexpr,
-             BLOCK: tl.constexpr):
-    """Queries of far keys, one to a sequence."""
-    seq, head = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)[:, None]
-    dim = tl.arange(0, DIM_PADDED)[None, :]
-    sharp = tl.where(dim < ROTATED, tl.load(sharpness + tl.load(rungs + seq)), 1.0)
-    mask = (head < HEADS) & (dim < DIM)
-    q = tl.load(query + seq * query_token + head * query_head + dim, mask=mask, other=0.0)
-    tl.store(out + (seq * HEADS + head) * DIM + dim, (q.to(tl.float32) * sharp).to(q.dtype), mask=mask)
-
-
 def tiles(single: bool, small: bool, stages: int) -> tuple[int, int, int]:
     """Keys at once, warps and stages. tools/gpu/vllm/kernel.py tries others."""
     return (32, 4, stages) if single else (32 if small else 64, 8, stages)
@@ -269,7 +254,7 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
             grid = (sequences, kv, many) if single else (tokens // block_q + sequences, kv, 1)
             _attend[grid](
                 out, *parts, query, keys, values, block_table, seq_lens, starts, tables.rung, tables.back,
-                tables.coarse, tables.fine, tables.sharpness, tables.far_keys, scale, softcap, sequences,
+                tables.coarse, tables.fine, tables.far_keys, scale, softcap, sequences,
                 block_table.stride(0), query.stride(0), query.stride(1), out.stride(0), out.stride(1),
                 *keys.stride()[:3], *values.stride()[:3], tables.back.shape[1], tables.coarse.shape[1],
                 HEADS=heads, GROUP=group, PAGE=keys.shape[1], TILE=tile, BLOCK_M=block_m, BLOCK_Q=block_q, DIM=dim,
@@ -279,11 +264,7 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
                 SOFTCAP=softcap > 0, SEGMENTS=grid[2], FINE_ROWS=tables.fine.shape[1], SINGLE=single, LEAST=least,
                 ONLY_NEAR=flash is not None, num_warps=warps, num_stages=stages)
     if flash:
-        sharp = torch.empty(query.shape, dtype=query.dtype, device=query.device)
-        _sharpen[(sequences,)](sharp, query, tables.rung, tables.sharpness, query.stride(0), query.stride(1),
-                               HEADS=heads, DIM=dim, ROTATED=2 * tables.pairs, DIM_PADDED=padded,
-                               BLOCK=triton.next_power_of_2(heads))
-        made, total = flash(sharp, keys, values, cu_seqlens_q=starts, seqused_k=tables.far_keys[:sequences],
+        made, total = flash(query, keys, values, cu_seqlens_q=starts, seqused_k=tables.far_keys[:sequences],
                             block_table=block_table, softmax_scale=scale, softcap=softcap)
     if aside:
         torch.cuda.current_stream().wait_stream(aside)

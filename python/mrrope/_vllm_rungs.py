@@ -174,19 +174,28 @@ def stacked(ladder: Ladder, own: Any, table: Callable[..., Any]) -> Any:
     return torch.cat(parts)
 
 
-def fill(rows: Any, positions: Any, first: tuple[int, ...], rungs: list[int], counts: Any) -> None:
-    """rows: the row of every token of a batch. `counts` tokens each, of requests on `rungs`."""
+@functools.lru_cache(maxsize=4)
+def repeated(values: tuple[int, ...], counts: tuple[int, ...], device: Any) -> Any:
+    """On the device. While requests generate, pass after pass asks for the same."""
     import numpy
     import torch
 
-    tokens = int(sum(counts))
-    if not any(rungs):
+    made = torch.from_numpy(numpy.repeat(numpy.array(values, numpy.int64), counts))
+    if device.type == "cuda":
+        made = made.pin_memory()  # so that the copy does not wait for the device
+    return made.to(device, non_blocking=True)
+
+
+def fill(rows: Any, positions: Any, first: tuple[int, ...], rungs: list[int], counts: Any) -> None:
+    """rows: the row of every token of a batch. `counts` tokens each, of requests on `rungs`."""
+    import torch
+
+    counts = tuple(int(count) for count in counts)
+    tokens = sum(counts)
+    if any(rungs):
+        torch.add(positions[:tokens], repeated(tuple(first[r] for r in rungs), counts, rows.device), out=rows[:tokens])
+    else:
         rows[:tokens].copy_(positions[:tokens])
-        return
-    offsets = torch.from_numpy(numpy.repeat(numpy.array([first[r] for r in rungs], numpy.int64), counts))
-    if rows.device.type == "cuda":
-        offsets = offsets.pin_memory()  # so that the copy does not wait for the device
-    torch.add(positions[:tokens], offsets.to(rows.device, non_blocking=True), out=rows[:tokens])
 
 
 def checked_ladder(config: Any, parameters: dict[str, Any]) -> Ladder:
@@ -344,6 +353,8 @@ def make_rotary(layers: Any, original: Callable[..., Any], table: Callable[..., 
                "export the ladder from this model")
     with torch.device("cpu"):
         cache = stacked(ladder, own.cos_sin_cache, table)
+        if ladder.near:
+            cache = _vllm_far.with_sharper(ladder.near, cache, ladder.rungs[0].length)
     tokens = config.scheduler_config.max_num_batched_tokens
     if rows is None:
         rows = torch.zeros(tokens, dtype=torch.int64, device=torch.get_default_device())

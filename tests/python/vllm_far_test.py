@@ -105,6 +105,10 @@ def check_places():
     assert len(borders) > 20 and max(borders) > 7000
     # Rows of a mixed batch in any order.
     ladder = _vllm_rungs.read_ladder(ladder_config())
+    whole = torch.randn(796, 8)
+    sharper = _vllm_far.with_sharper(ladder.near, whole, WINDOW)
+    assert torch.equal(sharper[:796], whole) and len(sharper) == 796 + 2 * WINDOW
+    assert (sharper[-WINDOW:] - whole[:WINDOW] * ladder.near.sharpness[2]).abs().max() < 1e-6
     tables = make_tables(ladder, True)
     chance = random.Random(1)
     for _ in range(20):
@@ -112,10 +116,17 @@ def check_places():
                  for r, c in ((chance.randrange(3), chance.choice((1, 7, 60))) for _ in range(6))]
         positions = torch.cat([torch.arange(s, s + c) for _, s, c in batch] + [torch.full((50,), 10 ** 6)])
         tables.fill(positions, [r for r, _, _ in batch], [c for _, _, c in batch])
-        wanted = [p - shifts(ladder.near, 500)[r][border_of(ladder.near, WINDOW, p) // STEP]
+        wanted = [(r if p >= WINDOW else 0, p - shifts(ladder.near, 500)[r][border_of(ladder.near, WINDOW, p) // STEP])
                   for r, s, c in batch for p in range(s, s + c)]
-        assert tables.rows[:len(wanted)].tolist() == wanted and max(wanted) < WINDOW
+        assert [query_row(ladder, row) for row in tables.rows[:len(wanted)].tolist()] == wanted
         assert tables.rung[:6].tolist() == [r for r, _, _ in batch]
+
+
+def query_row(ladder, row):
+    """The rung by which a row of the stacked table is sharpened (0: not), and its position."""
+    behind = row - sum(rung.length for rung in ladder.rungs)
+    assert 0 <= row < WINDOW or 0 <= behind < (len(ladder.rungs) - 1) * WINDOW, row
+    return (0, row) if behind < 0 else (behind // WINDOW + 1, behind % WINDOW)
 
 
 def make_tables(ladder, neox):
@@ -187,8 +198,11 @@ def check_kernel():
             seen = torch.arange(n).double() / ladder.near.scales[rung]
             keys[slots] = far.rotate(k, seen, theta)[..., order].to(dtype)
             values[slots] = v.to(dtype)
-            at = tables.rows[sum(map(len, queries)):][:count]
-            queries.append(far.rotate(q, at, theta)[..., order].to(dtype))
+            rows = tables.rows[sum(map(len, queries)):][:count].tolist()
+            sharper, at = torch.tensor([query_row(ladder, row) for row in rows]).T
+            turned = far.rotate(q, at, theta)
+            turned[..., :2 * pairs] *= torch.tensor(ladder.near.sharpness).double()[sharper][:, None, None]
+            queries.append(turned[..., order].to(dtype))
         query = torch.cat(queries)
         out = torch.full_like(query, float("nan"))
         _vllm_kernel.segments, _vllm_kernel.LEAST = lambda *_, n=segments: n, 32 if heads == 4 else 256
