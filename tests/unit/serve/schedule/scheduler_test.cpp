@@ -23,9 +23,11 @@ TEST(Scheduler, ParallelAnswersEqualSingleAnswers) {
   for (const std::string& text : texts()) {
     expected.push_back(alone.ask(alone.job(text)));
   }
+  together.model.held = true;  // until all have come
   for (const std::string& text : texts()) {
     answers.push_back(together.scheduler->submit(together.job(text)));
   }
+  together.model.held = false;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const Said said = finish(*answers[i]);
     EXPECT_EQ(said.outcome.end, expected[i].outcome.end) << i << said.outcome.message;
