@@ -168,17 +168,17 @@ def _near_keys(to_keys, to_values, keys, values, block_table, seq_lens, rungs, o
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     dim, turned, pair, other, sign = _elements(DIM_PADDED, PAIRS, APART)
     owner = tl.load(owners + row).to(tl.int64)
-    rung, slot = tl.load(rungs + owner), tl.arange(0, TILE)[:, None]
-    j = tl.load(firsts + row) + slot
+    rung, slot, first = tl.load(rungs + owner), tl.arange(0, TILE)[:, None], tl.load(firsts + row)
+    j = first + slot  # in one row of the coarse table
     there = j < tl.load(seq_lens + owner)  # zeros behind the last
     page = tl.load(block_table + owner * table_stride + j // PAGE, mask=there, other=0).to(tl.int64)
     source = keys + page * key_page + (j % PAGE) * key_slot + head * key_head
     mask = there & turned
     k = tl.load(source + dim, mask=there & (dim < DIM), other=0.0).to(tl.float32)
     o = tl.load(source + other, mask=mask, other=0.0).to(tl.float32)
-    c_at = coarse + (rung * coarse_rows + j // FINE_ROWS) * (2 * PAIRS) + pair
+    c_at = coarse + (rung * coarse_rows + first // FINE_ROWS) * (2 * PAIRS) + pair
     f_at = fine + (rung * FINE_ROWS + j % FINE_ROWS) * (2 * PAIRS) + pair
-    c0, s0 = tl.load(c_at, mask=mask, other=1.0), tl.load(c_at + PAIRS, mask=mask, other=0.0)
+    c0, s0 = tl.load(c_at, mask=turned, other=1.0), tl.load(c_at + PAIRS, mask=turned, other=0.0)
     c1, s1 = tl.load(f_at, mask=mask, other=1.0), tl.load(f_at + PAIRS, mask=mask, other=0.0)
     to = ((row * TILE + slot) * HEADS + head) * DIM + dim
     k = k * (c0 * c1 - s0 * s1) + o * (s0 * c1 + c0 * s1) * sign

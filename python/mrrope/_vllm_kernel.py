@@ -17,8 +17,8 @@ import triton
 import triton.language as tl
 
 LEAST = 256  # keys of a segment: short sequences have few of them
-# Where only near keys are read: segments, their least keys, and as tiles() says.
-NEAR_SEGMENTS, NEAR_LEAST, NEAR_TILES = 32, 64, (32, 4, 2)
+# Where only near keys are read: segments at most, their least keys, and as tiles() says.
+NEAR_SEGMENTS, NEAR_LEAST, NEAR_TILES = 32, 128, (32, 4, 2)
 
 
 @triton.jit
@@ -131,9 +131,11 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
             if PART < 2:
                 score = tl.dot(far_a, ka, input_precision="ieee") + tl.dot(far_b, kb, input_precision="ieee")
             if PART > 0:
-                c_at = coarse + ((rung * coarse_rows + j // FINE_ROWS) * (2 * PAIRS))[None, :] + pair[:, None]
+                # A tile lies in one row of the coarse table.
+                c_at = coarse + (rung * coarse_rows + tile * TILE // FINE_ROWS) * (2 * PAIRS) + pair
                 f_at = fine + ((rung * FINE_ROWS + j % FINE_ROWS) * (2 * PAIRS))[None, :] + pair[:, None]
-                c0, s0 = tl.load(c_at, mask=k_mask, other=1.0), tl.load(c_at + PAIRS, mask=k_mask, other=0.0)
+                c0 = tl.load(c_at, mask=is_pair, other=1.0)[:, None]
+                s0 = tl.load(c_at + PAIRS, mask=is_pair, other=0.0)[:, None]
                 c1, s1 = tl.load(f_at, mask=k_mask, other=1.0), tl.load(f_at + PAIRS, mask=k_mask, other=0.0)
                 kc, ks = c0 * c1 - s0 * s1, s0 * c1 + c0 * s1
                 a, b = ka.to(tl.float32), kb.to(tl.float32)
@@ -238,7 +240,10 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
     group, padded, rest = heads // kv, triton.next_power_of_2(dim), dim - 2 * tables.pairs
     wide = query.element_size() > 2 or dim > 128
     small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
-    many = NEAR_SEGMENTS if flash else segments(sequences, kv)
+    many = segments(sequences, kv)
+    if flash:  # near keys, in whole tiles
+        needed = triton.cdiv(tables.near + tables.step + NEAR_TILES[0], NEAR_LEAST)
+        many = min(NEAR_SEGMENTS, triton.next_power_of_2(needed))
     assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1
     assert sequences * heads * many <= len(parts[1])
     made = total = out
