@@ -91,7 +91,6 @@ def _flags(options: dict[str, Any]) -> list[str]:
 def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Length | None = None, *,
            out: str | os.PathLike[str], to: str = "gguf", scale: float | None = None,
            verify: bool = True, force: bool = False, native: bool = False, copy: bool = False,
-           approximate: bool = False, split: bool = False, last_rung: bool = False,
            dialect: str = "v5") -> dict[str, Any]:
     """Writes a plan into files that another engine runs, and verifies them there.
 
@@ -111,7 +110,7 @@ def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Leng
         "to": target, "json": True, "out": os.fsdecode(path_bytes(out, "out")), "ctx": tokens(ctx),
         "scale": None if scale is None else float(scale),
         "verify": None if verify else "off", "force": bool(force), "native": bool(native),
-        "copy": bool(copy), "approximate": bool(approximate or last_rung), "split": bool(split)})]
+        "copy": bool(copy)})]
     if isinstance(method, str):
         return _call([*arguments, "--method", method])
     if not isinstance(method, (Plan, Ladder)):

@@ -41,8 +41,7 @@ def refusal(message: str, hint: str = "") -> Error:
 
 _NAMES = {"train-ctx": "train_length", "rope-freq-base": "base", "o": "out", "c": "ctx", "t": "threads",
           "ctk": "cache_type_k", "ctv": "cache_type_v", "ub": "ubatch_size", "fa": "flash_attn"}
-_SWITCHES = ("approximate", "copy", "deterministic", "force", "kv-unified", "native",
-             "replace-scaling", "split")
+_SWITCHES = ("copy", "deterministic", "force", "kv-unified", "native", "replace-scaling")
 _PHRASES = {
     r"; in a program .*": "",
     r"mrrope plan \.\.\. -o FILE": "mrrope.plan(...).save(FILE)",

@@ -75,7 +75,7 @@ std::vector<double> divisors(const Case& c, bool lists) {
 
 using Keys = std::map<std::string, GgufKeyOut>;  // by name without the architecture
 
-// The plan in llama.cpp's own keys: linear or another base. Empty if it is neither.
+// The plan in llama.cpp's keys for linear scaling or another base. Empty if it is neither.
 Keys native_keys(const Case& c) {
   const Geometry& g = c.plan.geometry();
   const std::vector<double>& f = c.plan.factor();
@@ -91,11 +91,25 @@ Keys native_keys(const Case& c) {
   return {{"rope.freq_base", f32_key("", float(base))}};
 }
 
-Keys yarn_keys(const YarnFit& fit) {
+// The plan in its keys for YaRN. It reads the betas only for a few architectures and uses 32 and 1
+// for the others, so the ramp has a fixed width, and the original length moves it. Empty if the
+// plan is not such a YaRN.
+Keys yarn_keys(const Plan& plan) {
+  const Geometry& g = plan.geometry();
+  const double scale = plan.extension().scale;
+  const auto original =
+      std::llround(double(g.train_length) / plan.extension().parameters.beta_slow.value_or(1));
+  const YarnRamp ramp = yarn_ramp(g.rotary_dim, g.base, double(original), 32, 1);
+  std::vector<double> factors(plan.factor().size());
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const double part = ramp.at(double(i));
+    factors[i] = 1 / (1 - part + part / scale);
+  }
+  if (original < 1 || !all_close(plan.factor(), factors)) return {};
   return {{"rope.scaling.type", text_key("", "yarn")},
-          {"rope.scaling.factor", f32_key("", float(fit.scale))},
+          {"rope.scaling.factor", f32_key("", float(scale))},
           {"rope.scaling.original_context_length",
-           integer_key("", GgufType::u32, std::uint64_t(fit.original_length))}};
+           integer_key("", GgufType::u32, std::uint64_t(original))}};
 }
 
 // ---- the decision -----------------------------------------------------------------------------
@@ -104,7 +118,6 @@ struct Decision {
   GgufEncoding encoding = GgufEncoding::unchanged;
   Keys keys;
   double own_temperature = 1;  // what llama.cpp applies by itself under these keys
-  std::optional<YarnFit> fit;
 };
 
 // The temperature key reaches every rotation, also those of layers that plans leave alone.
@@ -119,7 +132,7 @@ void check_temperature(const Case& c, double own_temperature) {
           : "make the plan with the default --attn-coef 0.1");
 }
 
-// Keys alone: exact where keys can express the plan, else the nearest YaRN if that is allowed.
+// Keys alone. `why`: the reason against factors.
 Decision decide_keys(const Case& c, const std::string& why) {
   const std::string also = why.empty() ? "" : why + "; and ";
   cannot_run_if(c.architecture.has(Trait::scale_in_scores), c,
@@ -143,21 +156,13 @@ Decision decide_keys(const Case& c, const std::string& why) {
     check_temperature(c, 1);
     return d;
   }
-  const YarnFit fit = fit_yarn(c.plan);
-  d.keys = yarn_keys(fit);
-  d.own_temperature = yarn_temperature(fit.scale);
-  if (fit.largest_error < kExact) {
-    check_temperature(c, d.own_temperature);
-    return d;
-  }
-  cannot_run_if(
-      !c.options.approximate, c,
-      why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
-      cat("--approximate writes the nearest YaRN, whose angles differ by up to ",
-          significant(100 * fit.largest_error, 3), " % (pair ", fit.worst_pair, "; mean ",
-          significant(100 * fit.mean_error, 3), " %); mrrope generate runs the exact plan"));
-  d.encoding = GgufEncoding::approximate;
-  d.fit = fit;
+  d.keys = yarn_keys(c.plan);
+  cannot_run_if(d.keys.empty(), c,
+                why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
+                "export --method yarn, which llama.cpp computes itself, or run this plan with "
+                "mrrope serve or mrrope chat");
+  d.own_temperature = yarn_temperature(c.plan.extension().scale);
+  check_temperature(c, d.own_temperature);
   return d;
 }
 
@@ -210,9 +215,7 @@ Keys new_keys(const Case& c, const Decision& d, std::optional<float>& attn_facto
 
   const double before = c.on_top ? first.real(prefix + "rope.scaling.attn_factor").value_or(1)
                                  : c.plan.geometry().trained_attention_scale;
-  double temperature = before * c.plan.attention_scale() / d.own_temperature;
-  // It would also reach windowed layers, so the nearest YaRN keeps its own.
-  if (d.encoding == GgufEncoding::approximate && c.windows_apart) temperature = before;
+  const double temperature = before * c.plan.attention_scale() / d.own_temperature;
   if (std::abs(temperature - 1) > 1e-12 || first.find(prefix + "rope.scaling.attn_factor")) {
     attn_factor = float(temperature);
     keys["rope.scaling.attn_factor"] = f32_key("", *attn_factor);
@@ -229,14 +232,15 @@ bool is_old_scaling(std::string_view name) {
          name.substr(0, 18) == "rope.scaling.yarn_";
 }
 
-std::vector<GgufKeyOut> keys_of(const Case& c, const GgufPart& part, GgufEncoding encoding,
-                                Keys keys, bool drop_split) {
+// Those of the first part, without what says that there are others.
+std::vector<GgufKeyOut> keys_of(const Case& c, GgufEncoding encoding, Keys keys) {
+  const GgufPart& part = c.gguf.first();
   std::vector<GgufKeyOut> out;
   const std::string from = cat(c.architecture.name, ".");
   const std::string to = output_architecture(c, encoding) + ".";
   const bool writes_scaling = keys.count("rope.scaling.type") != 0;
   for (const GgufKeyValue& record : part.key_values) {
-    if (drop_split && record.key.rfind("split.", 0) == 0) continue;
+    if (record.key.rfind("split.", 0) == 0) continue;
     if (record.key == "general.architecture") {
       out.push_back(text_key(record.key, output_architecture(c, encoding)));
       continue;
@@ -298,7 +302,8 @@ void cannot_relabel_if(bool odd, const Architecture& from, const std::string& wh
   if (!odd) return;
   unsupported(cat("a file of architecture ", from.name,
                   " can be written as architecture llama, but this one ", what),
-              "add --approximate to write the nearest YaRN instead; it prints the error");
+              "export --method yarn --native, which llama.cpp computes itself, or run this plan "
+              "with mrrope serve or mrrope chat");
 }
 
 // What follows "blk.12." in the name of a layer's tensor; empty for others.
@@ -347,8 +352,7 @@ std::uint64_t rotated_heads(const std::string& name, std::uint64_t rows, const M
 }  // namespace
 
 const char* to_string(GgufEncoding encoding) noexcept {
-  constexpr const char* kNames[] = {"unchanged",  "factors", "lists",
-                                    "relabelled", "keys",    "approximate"};
+  constexpr const char* kNames[] = {"unchanged", "factors", "lists", "relabelled", "keys"};
   return kNames[std::size_t(encoding)];
 }
 
@@ -363,14 +367,10 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
   refuse_if(options.length < 1 || options.length > kMaxContext,
             cat("a context of ", options.length, " tokens is out of range"),
             "give --ctx a length below 2^31");
-  refuse_if(options.split && gguf.parts.size() == 1,
-            "--split was given, but the input is not split",
-            "remove --split, or split the result with llama-gguf-split");
   const Decision d = decide(c);
   GgufExport out;
   out.encoding = d.encoding;
   out.architecture = output_architecture(c, d.encoding);
-  out.fit = d.fit;
 
   std::vector<GgufTensorOut> fresh;
   if (d.encoding == GgufEncoding::lists) {
@@ -380,73 +380,34 @@ GgufExport plan_gguf_export(const Gguf& gguf, const Model& model, const Plan& pl
     out.divisors = to_floats(c, divisors(c, false));
     fresh = {f32_tensor(kRopeFreqs, out.divisors)};
   }
-  Keys keys = new_keys(c, d, out.attn_factor);
-  if (d.encoding == GgufEncoding::approximate) {
-    const double written = d.own_temperature * double(out.attn_factor.value_or(1));
-    const double wanted = plan.attention_scale() * plan.geometry().trained_attention_scale;
-    out.temperature_error = std::abs(written / wanted - 1);
-  }
-  for (std::size_t n = 0; n < gguf.parts.size(); ++n) {
-    const GgufPart& part = gguf.parts[n];
+  out.file.path = options.out;
+  out.file.alignment = gguf.first().alignment;
+  out.file.keys = keys_of(c, d.encoding, new_keys(c, d, out.attn_factor));
+  for (const GgufPart& part : gguf.parts) {
+    refuse_if(same_file(options.out, part.path),
+              cat(shown(options.out.string()), " is the input itself"),
+              "give another name with -o: inputs are never changed");
     std::vector<GgufTensorOut> tensors = tensors_of(c, part, d, fresh);
-    if (n == 0 || options.split) {
-      GgufFileOut file;
-      file.path = options.out;
-      if (options.split) {
-        if (file.path.extension() == ".gguf") file.path.replace_extension();
-        file.path = split_file_name(file.path.string(), n + 1, gguf.parts.size());
-      }
-      file.alignment = part.alignment;
-      if (n == 0) {
-        file.keys = keys_of(c, part, d.encoding, keys, !options.split);
-      } else {
-        for (const GgufKeyValue& record : part.key_values) {
-          file.keys.push_back(copied(part, record, record.key));
-        }
-      }
-      out.files.push_back(std::move(file));
-    }
-    auto& into = out.files.back().tensors;
-    std::move(tensors.begin(), tensors.end(), std::back_inserter(into));
+    std::move(tensors.begin(), tensors.end(), std::back_inserter(out.file.tensors));
   }
-  // New tensors go to the first part.
-  std::size_t total = 0;
-  std::move(fresh.begin(), fresh.end(), std::back_inserter(out.files.front().tensors));
-  for (const GgufFileOut& file : out.files) total += file.tensors.size();
-  for (GgufFileOut& file : out.files) {
-    for (GgufKeyOut& kv : file.keys) {  // of a split file
-      if (kv.key != "split.tensors.count" || !kv.record) continue;
-      kv = integer_key(kv.key, kv.record->type, total);
-    }
-  }
-  for (const GgufFileOut& file : out.files) {
-    for (const GgufPart& part : gguf.parts) {
-      refuse_if(same_file(file.path, part.path),
-                cat(shown(file.path.string()), " is the input itself"),
-                "give another name with -o: inputs are never changed");
-    }
-  }
+  std::move(fresh.begin(), fresh.end(), std::back_inserter(out.file.tensors));
   return out;
 }
 
 void write_export(const GgufExport& exported, bool replace, const BytesWritten& progress,
                   const GgufVerify& verify) {
-  std::uint64_t size = 0;
-  std::vector<std::filesystem::path> names;
-  for (const GgufFileOut& file : exported.files) {
-    size += file.size();
-    names.push_back(file.path.filename());
-    refuse_if(names.back().empty(), cat(shown(file.path.string()), " does not name a file"),
-              "give -o the name of a file, such as model-128k.gguf");
-    if (!replace) refuse_existing(file.path, "name");
-    refuse_input(file.path);
-  }
-  Staging staging(exported.files.front().path, size);
+  const std::filesystem::path& path = exported.file.path;
+  const std::filesystem::path name = path.filename();
+  refuse_if(name.empty(), cat(shown(path.string()), " does not name a file"),
+            "give -o the name of a file, such as model-128k.gguf");
+  if (!replace) refuse_existing(path, "name");
+  refuse_input(path);
+  Staging staging(path, exported.file.size());
   GgufExport staged = exported;
-  for (GgufFileOut& file : staged.files) file.path = staging.path(file.path.filename());
-  write_gguf(staged.files, progress);
+  staged.file.path = staging.path(name);
+  write_gguf(staged.file, progress);
   if (verify) verify(staging, staged);
-  staging.publish(names, replace);
+  staging.publish({name}, replace);
 }
 
 void check_relabel(const Gguf& gguf, const Model& model, const Architecture& from) {

@@ -175,22 +175,6 @@ class TimelineModel : public Tokenizer {
   }
 };
 
-// Queries and keys that an engine reads from a model, before they are rotated: for figures of its
-// attention.
-struct CapturedLayer {
-  int layer = 0;
-  int heads = 0;
-  int kv_heads = 0;
-  int row = 0;                 // numbers per head vector; the first rotary_dim are rotated
-  std::vector<float> queries;  // [token][head][row]
-  std::vector<float> keys;     // [token][kv_head][row]
-};
-
-struct Capture {
-  std::int64_t tokens = 0;
-  std::vector<CapturedLayer> layers;
-};
-
 // A query and an earlier key of one layer, by their positions; head is the query's.
 struct PairPlace {
   int layer = 0;

@@ -110,19 +110,6 @@ Rows injected(TimelineModel& model, const Plan& plan, const engine::LocalOptions
   return rows;
 }
 
-// An approximation is compared with the YaRN that it claims to be.
-Plan plan_of_file(const Plan& plan, const exporting::GgufExport& exported) {
-  if (!exported.fit) return plan;
-  const exporting::YarnFit& fit = *exported.fit;
-  Extension yarn{.method = "yarn", .scale = fit.scale};
-  yarn.parameters.beta_fast = fit.beta_fast;
-  yarn.parameters.beta_slow = fit.beta_slow;
-  const double own = yarn_temperature(fit.scale);
-  const double temperature = own * double(exported.attn_factor.value_or(1));
-  yarn.parameters.attn_coef = (temperature - 1) / std::log(fit.scale);
-  return make_plan(plan.geometry(), yarn);
-}
-
 Plan nudged(const Plan& plan) {
   Extension custom{.method = "custom", .scale = std::max(1.5, plan.extension().scale)};
   custom.parameters.factors = plan.factor();
@@ -134,10 +121,10 @@ Plan nudged(const Plan& plan) {
 // Checks what our own reader finds in the file.
 void check_read_back(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
                      std::int64_t length) {
-  const Model back = read_model(exported.files.front().path);
+  const Model back = read_model(exported.file.path);
   must(back.architecture == exported.architecture,
        cat("its architecture reads back as ", back.architecture));
-  const Gguf file = read_gguf(exported.files.front().path);
+  const Gguf file = read_gguf(exported.file.path);
   const std::string key = exported.architecture + ".";
   must(file.first().integer(key + "context_length", 1, INT32_MAX) == length,
        cat(key, "context_length is not ", length));
@@ -274,8 +261,7 @@ std::int64_t proof_work(const exporting::GgufExport& exported, std::int64_t toke
 GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
                      std::int64_t length, const engine::LocalOptions& options, std::int64_t tokens,
                      const OnTokens& on_tokens) {
-  const Plan effective = plan_of_file(plan, exported);
-  check_read_back(source, effective, exported, length);
+  check_read_back(source, plan, exported, length);
 
   GgufProof proof;
   proof.tokens = tokens;
@@ -292,21 +278,21 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
       return injected(*model, p, options, t, w, on_tokens);
     };
     const Plan none = make_plan(plan.geometry(), {});
-    expected = rows(effective, text, wanted);
+    expected = rows(plan, text, wanted);
     if (has_same_graph(exported.encoding)) {
       const std::vector<Token> front(
           text.begin(), text.begin() + std::ptrdiff_t(std::min(text.size(), kSignalPrompt)));
       const std::vector<std::size_t> last{front.size() - 1};
-      const Rows with = rows(effective, front, last);
+      const Rows with = rows(plan, front, last);
       proof.without_plan = apart(with, rows(none, front, last));
     } else {
       // At the same positions as the rounding, which it must exceed.
-      proof.noise = apart(expected, rows(nudged(effective), text, wanted));
+      proof.noise = apart(expected, rows(nudged(plan), text, wanted));
       proof.without_plan = apart(expected, rows(none, text, wanted));
     }
   }
-  const auto files = mapped(exported.files, &GgufFileOut::path);
-  proof.largest = apart(expected, stock_logits(files, text, wanted, options, on_tokens));
+  proof.largest =
+      apart(expected, stock_logits({exported.file.path}, text, wanted, options, on_tokens));
   const double limit = std::max(kSame, kTimesNoise * proof.noise);
   must(proof.largest <= limit, cat("logits of stock libllama differ from those under the plan by ",
                                    significant(proof.largest, 3),

@@ -31,8 +31,8 @@ engine::LocalOptions proof_options(const Model& source, std::int64_t tokens);
 // Tokens that prove_gguf computes in all, for a progress display.
 std::int64_t proof_work(const exporting::GgufExport& exported, std::int64_t tokens);
 
-// Reads the files back with our own reader, then compares logits. `exported` has the paths where
-// the files are now. on_tokens: called with the tokens computed since the last call. Throws Error
+// Reads the file back with our own reader, then compares logits. `exported` has the path where the
+// file is now. on_tokens: called with the tokens computed since the last call. Throws Error
 // (goal_not_met) that names what differs.
 GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::GgufExport& exported,
                      std::int64_t length, const engine::LocalOptions& options, std::int64_t tokens,

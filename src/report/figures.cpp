@@ -199,7 +199,6 @@ class FigureMaker {
     }
     for (const RunGroup& group : groups_) maps(group);
     for (const RunGroup& group : groups_) searches(group);
-    plans();
     std::stable_sort(out_.begin(), out_.end(), [&](const Figure& a, const Figure& b) {
       return section_rank(a.section) < section_rank(b.section);
     });
@@ -417,49 +416,6 @@ class FigureMaker {
     }
   }
 
-  // Factor per pair of every plan, one chart per model.
-  void plans() {
-    std::vector<std::vector<const RunRecord*>> models;
-    for (const RunGroup& g : groups_) {
-      for (const RunRecord* run : g.runs) {
-        auto* at = find_by(models, [&](const auto& runs) {
-          return runs.front()->model_digest == run->model_digest;
-        });
-        (at != nullptr ? *at : models.emplace_back()).push_back(run);
-      }
-    }
-    for (const std::vector<const RunRecord*>& runs : models) {
-      const std::string model = several_models_ ? runs.front()->model + ": " : "";
-      LineChart chart =
-          pair_chart(model + "Factor per pair", "divisor of the angle per position", Spacing::log);
-      std::set<std::string> seen;
-      std::map<std::string, int> names;
-      std::optional<Boundaries> middle;
-      std::string scales;
-      std::set<std::string> told;
-      for (const RunRecord* run : runs) {
-        for (const RecordedMethod& m : run->methods) {
-          if (!m.numbers || !seen.insert(m.plan + "\n" + m.method).second) continue;
-          const std::string name =
-              ++names[m.method] == 1 ? m.method : cat(m.method, " (", run->name, ")");
-          chart.series.push_back(with_values(colours_.series(name), m.numbers->factor()));
-          chart.y.ticks.push_back(m.numbers->factor().back());
-          const auto& lengths = run->table.lengths;
-          if (!lengths.empty() && told.insert(m.plan).second)
-            scales += scale_text(m, run->window, lengths.back());
-          if (!m.untouched) middle = m.numbers->boundaries();
-        }
-      }
-      if (chart.series.empty()) continue;
-      if (middle) chart.marks = boundary_marks(*middle);
-      add({"Plans", "plans", chart.title,
-           cat("Pairs left of low turn as trained; pairs right of high are slowed in full; "
-               "methods ",
-               "differ in between. An elastic plan is shown at its last rung.", scales),
-           std::move(chart)});
-    }
-  }
-
   std::vector<RunGroup> groups_;
   bool several_models_ = false;
   std::size_t verdicts_ = 0;  // so far, in the order of verdicts_of()
@@ -477,7 +433,6 @@ std::string section_of(const std::string& task_name) {
 
 int section_rank(const std::string& section) {
   if (section == kSearchSection) return -1;
-  if (section == "Plans") return std::numeric_limits<int>::max();
   const std::vector<eval::Task>& all = eval::tasks();
   const eval::Task* task = find_by(all, &eval::Task::section, section);
   return int(task != nullptr ? task - all.data() : std::ptrdiff_t(all.size()));

@@ -24,17 +24,9 @@ std::vector<RecordedMethod> methods_of(const ordered_json& run) {
     method.untouched = entry.value("untouched", ordered_json()) == true;
     method.grows = numbers.contains("rungs");
     try {
-      const Ladder ladder = ladder_from_json(numbers);
-      method.numbers = ladder.rungs().back().plan;
-      if (ladder.headroom() > 1) method.scale_reason = cat("headroom ", ladder.headroom());
-      if (const auto& near = ladder.near()) {
-        method.scale_reason =
-            cat("its near part keeps ", near->length + near->step, " of the ",
-                method.numbers->geometry().train_length, " tokens of the window for near keys",
-                method.scale_reason.empty() ? "" : cat(", and there is ", method.scale_reason));
-      }
+      method.numbers = ladder_from_json(numbers).rungs().back().plan;
     } catch (const std::exception&) {
-      // Numbers of another version: the chart of plans goes without them.
+      // Numbers of another version: what is said of the plan goes without them.
     }
   }
   return methods;

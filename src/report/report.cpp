@@ -278,11 +278,8 @@ std::string report_page(const std::vector<RunRecord>& records) {
   const auto remember = [&](const std::string& section) {
     if (!has(sections, section)) sections.push_back(section);
   };
-  for (const Figure& f : figures) {
-    if (f.section != "Plans") remember(f.section);
-  }
+  for (const Figure& f : figures) remember(f.section);
   for (const TaskTable& t : tables) remember(t.section);
-  remember("Plans");
   for (const std::string& section : sections) {
     std::string lines, maps;
     const auto here = [&](const Figure& f) { return f.section == section && !f.verdict; };

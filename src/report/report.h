@@ -20,7 +20,6 @@ using nlohmann::ordered_json;
 
 struct RecordedMethod : eval::MethodRow {
   std::optional<Plan> numbers;  // of a ladder its last rung; absent where they make no plan
-  std::string scale_reason{};   // why the scale is more than length over window; may be empty
 };
 
 struct RunRecord {
@@ -113,7 +112,7 @@ eval::MetricInfo metric_info(const RunGroup& group, const std::string& metric);
 
 // The heading of a task's part of the page.
 std::string section_of(const std::string& task_name);
-// Its place on the page: a search comes first, plans last.
+// Its place on the page: a search comes first.
 int section_rank(const std::string& section);
 
 // The charts, in the order of the page. Unknown tasks get the same charts as known ones.
@@ -123,9 +122,6 @@ std::vector<Figure> figures_of(const std::vector<RunRecord>& records);
 // where there is none.
 std::string best_and_worst(const LineChart& chart, bool higher_is_better);
 
-// A sentence, after a space, where a method's scale is more than these lengths need; else empty.
-std::string scale_text(const RecordedMethod& method, std::int64_t window, std::int64_t longest);
-
 // Task by task: methods as rows, lengths as columns, with errors. Perplexity bands included.
 struct TaskTable {
   std::string section;
@@ -134,9 +130,8 @@ struct TaskTable {
 };
 std::vector<TaskTable> tables_of(const std::vector<RunRecord>& records);
 
-// The search behind a tuned plan: the front of perplexity and answers with the chosen point, the
-// path of the best, and its factors next to those of Pro and YaRN. File names are not yet told
-// apart.
+// The search behind a tuned plan: the front of perplexity and answers with the chosen point. File
+// names are not yet told apart.
 inline constexpr const char* kSearchSection = "Search for a better plan";
 std::vector<Figure> search_figures(const RunRecord& record);
 

@@ -104,37 +104,6 @@ LineChart front_chart(const ordered_json& search) {
   return chart;
 }
 
-LineChart path_chart(const ordered_json& search) {
-  const double passes = number_at(search, "passes");
-  LineChart chart{.title = "Best plan so far",
-                  .x = {"passes", Spacing::linear, false, {0, passes}},
-                  .y = {"objective: mean log-perplexity plus weighted loss of answers"}};
-  Series best = Palette().series("power");
-  best.name = "best";
-  for (const ordered_json& step : search.at("path")) {
-    const double at = number_at(step, "passes");
-    if (!best.points.empty()) best.points.push_back({at, best.points.back().y});
-    best.points.push_back({at, number_at(step, "objective")});
-  }
-  if (!best.points.empty()) {
-    best.points.push_back({std::max(passes, best.points.back().x), best.points.back().y});
-  }
-  chart.series.push_back(std::move(best));
-  return chart;
-}
-
-LineChart factor_chart(const ordered_json& search) {
-  LineChart chart =
-      pair_chart("Factors of the chosen plan", "divisor of the angle per position", Spacing::log);
-  Palette palette;
-  for (const char* name : {"chosen", "pro", "yarn"}) {
-    const auto factors = search.at("factors").at(name).get<std::vector<double>>();
-    chart.series.push_back(with_values(palette.series(name), factors));
-  }
-  chart.series.front().colour = kChosen;
-  return chart;
-}
-
 }  // namespace
 
 ordered_json checked_search(ordered_json results) {
@@ -151,15 +120,6 @@ ordered_json checked_search(ordered_json results) {
   };
   check_index(results.value("chosen", ordered_json()));
   for (const ordered_json& i : list_at(results, "front")) check_index(i);
-  for (const ordered_json& step : objects_at(results, "path")) {
-    number_at(step, "passes");
-    number_at(step, "objective");
-  }
-  for (const char* name : {"chosen", "pro", "yarn"}) {
-    for (const ordered_json& factor : list_at(object_at(results, "factors"), name)) {
-      if (!factor.is_number()) refuse_results("a factor is not a number");
-    }
-  }
   if (results.contains("proof")) object_at(results, "proof");
   const std::vector<ordered_json> rows = proof_rows(results);
   for (const ordered_json& row : rows) {
@@ -176,20 +136,11 @@ ordered_json checked_search(ordered_json results) {
 std::vector<Figure> search_figures(const RunRecord& record) {
   const ordered_json& search = record.search;
   if (search.is_null()) return {};
-  std::vector<Figure> out;
-  const auto add = [&](const char* file, const char* note, LineChart chart) {
-    out.push_back({kSearchSection, file, chart.title, note, std::move(chart)});
-  };
-  add("search-front",
-      "Left and down is better. No plan beats those on the front in both; the weight decides which "
-      "of them is chosen.",
-      front_chart(search));
-  add("search-path",
-      "Only plans measured on the whole search set count. One pass reads that set once at the "
-      "wanted length.",
-      path_chart(search));
-  add("search-factors", "An elastic plan is shown at its last rung.", factor_chart(search));
-  return out;
+  LineChart chart = front_chart(search);
+  return {{kSearchSection, "search-front", chart.title,
+           "Left and down is better. No plan beats those on the front in both; the weight decides "
+           "which of them is chosen.",
+           std::move(chart)}};
 }
 
 std::vector<std::string> search_text(const ordered_json& search) {

@@ -494,16 +494,4 @@ std::string best_and_worst(const LineChart& chart, bool higher_is_better) {
   return {};
 }
 
-std::string scale_text(const RecordedMethod& method, std::int64_t window, std::int64_t longest) {
-  const double asked = double(longest) / double(window);
-  if (method.untouched || window <= 0 || !(method.scale > 1.005 * std::max(1.0, asked))) return {};
-  const double reach = std::min(method.scale * double(window), 1e15);
-  return cat(" ", method.method, " has a scale of ", significant(method.scale, 3),
-             ", more than the ", significant(asked, 3), " windows of ", length_text(longest),
-             " tokens: ",
-             method.scale_reason.empty() ? "it is made for " + length_text(std::llround(reach))
-                                         : method.scale_reason,
-             ".");
-}
-
 }  // namespace mrrope::report

@@ -246,31 +246,14 @@ std::vector<double> new_angles(const Plan& plan, std::int64_t length) {
   return out;
 }
 
-PairProduct pair_product(std::span<const float> query, std::span<const float> key, int pairs,
-                         Pairing pairing) {
-  PairProduct out;
-  for (int i = 0; i < pairs; ++i) {
-    const bool halves = pairing == Pairing::halves;
-    const auto a = std::size_t(halves ? i : 2 * i);
-    const auto b = std::size_t(halves ? i + pairs : 2 * i + 1);
-    out.push_back(std::complex<double>(query[a], query[b]) * std::complex<double>(key[a], -key[b]));
-  }
-  return out;
-}
-
-Angles angles_at(std::span<const double> theta, int first, int last, double distance) {
-  Angles angles{std::size_t(first), {}};
-  for (auto i = std::size_t(first); i < std::size_t(last); ++i) {
-    angles.turns.push_back(std::polar(1.0, distance * theta[i]));
-  }
-  return angles;
-}
-
-double score_at(const PairProduct& product, const Angles& angles) {
+double pair_score(std::span<const float> query, std::span<const float> key, int first, int last,
+                  const Geometry& g) {
+  const bool halves = g.pairing == Pairing::halves;
   double sum = 0;
-  for (std::size_t i = 0; i < angles.turns.size(); ++i) {
-    const std::complex<double>& p = product[angles.first + i];
-    sum += p.real() * angles.turns[i].real() - p.imag() * angles.turns[i].imag();
+  for (int i = first; i < last; ++i) {
+    const auto a = std::size_t(halves ? i : 2 * i);
+    const auto b = std::size_t(halves ? i + pair_count(g) : 2 * i + 1);
+    sum += double(query[a]) * key[a] + double(query[b]) * key[b];
   }
   return sum;
 }

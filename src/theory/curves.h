@@ -6,8 +6,6 @@
 // 1.2e-16 * m * theta; at m = 10^6 a cosine is right to 2e-10 and a sum of 64 to 1e-8.
 #pragma once
 
-#include <complex>
-
 #include "mrrope/plan.h"
 
 namespace mrrope::theory {
@@ -87,21 +85,9 @@ Oscillation oscillation_of(std::span<const double> curve);
 // did not see in training, as a share of a turn.
 std::vector<double> new_angles(const Plan& plan, std::int64_t length);
 
-// Per pair, query times conjugate of key as complex numbers: rotated by m and n, their product is
-// the real part of this times exp(i d theta) with d = m - n.
-using PairProduct = std::vector<std::complex<double>>;
-PairProduct pair_product(std::span<const float> query, std::span<const float> key, int pairs,
-                         Pairing pairing);
-
-// The angles of the pairs first .. last-1 at one distance, made once for many products.
-struct Angles {
-  std::size_t first = 0;
-  std::vector<std::complex<double>> turns;
-};
-Angles angles_at(std::span<const double> theta, int first, int last, double distance);
-
-// Sum over those pairs at that distance.
-double score_at(const PairProduct& product, const Angles& angles);
+// What the pairs first .. last-1 of two head vectors, rotated or not, add to their dot product.
+double pair_score(std::span<const float> query, std::span<const float> key, int first, int last,
+                  const Geometry& geometry);
 
 // The largest difference between the distribution functions of two samples; 1 where one is empty.
 double kolmogorov_smirnov(std::vector<double> a, std::vector<double> b);

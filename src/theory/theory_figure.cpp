@@ -130,8 +130,8 @@ TheoryFigure claims_figure() {
   return result;
 }
 
-TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::int64_t length,
-                             double bound) {
+TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::int64_t length) {
+  constexpr double kLinear = 0.05;  // relative error up to which an estimate counts as linear
   const bool given = !bases.empty();
   if (bases.empty()) bases = {100, 1000, 10000, 100000, 500000, 1000000};
   if (!given && std::find(bases.begin(), bases.end(), g.base) == bases.end()) {
@@ -145,7 +145,7 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
       " pairs of beta^j (m theta_j mod 2 pi). Linear up to: the ",
       "largest n for which the straight line through the origin that fits 0 .. n-1 best is off by "
       "at ",
-      "most ", number(100 * bound), " % (root of summed squares over those of m-hat) at n and ",
+      "most ", number(100 * kLinear), " % (root of summed squares over those of m-hat) at n and ",
       "everywhere before.\nThe paper's second form of this sum has beta^-j: its terms then fade ",
       "with j, and the curve stays flat (last column: its largest value).\n");
   report::LineChart chart = curve_chart(g, "Biased position estimate",
@@ -160,7 +160,7 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
     validate(other);
     const std::vector<double> theta = trained_theta(other);
     const std::vector<double> estimate = position_estimate(theta, length);
-    const LinearRange range = linear_range(estimate, bound);
+    const LinearRange range = linear_range(estimate, kLinear);
     double printed = 0;  // with the exponent's sign as the paper has it
     for (std::int64_t m = 0; m < length; m += std::max<std::int64_t>(1, length / 4096)) {
       double sum = 0;
@@ -182,7 +182,7 @@ TheoryFigure estimate_figure(const Geometry& g, std::vector<double> bases, std::
   }
   result.json["geometry"] = geometry_fields(g);
   result.json["length"] = length;
-  result.json["bound"] = bound;
+  result.json["bound"] = kLinear;
   set_table(result, std::move(table));
   add_chart(result, "estimate", std::move(chart),
             "Where a line is straight, the angles tell the position.");
@@ -314,17 +314,16 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
   return result;
 }
 
-namespace {
-
-// Steps of a value that holds from one length of the sequence to the next. name: its key in JSON.
-TheoryFigure steps_figure(const Geometry& g, const std::vector<NamedLadder>& ladders,
-                          const std::string& name, const std::string& title, const char* file,
-                          double (*value_of)(const Rung&), double least, const char* note) {
+TheoryFigure ladder_figure(const Geometry& g, const std::vector<NamedLadder>& ladders) {
   TheoryFigure result;
-  report::DataTable table = new_table(title, {"method", "up to", name});
-  report::LineChart chart =
-      curve_chart(g, title, {"tokens in the sequence", report::Spacing::linear}, name);
-  chart.y.include = {least};
+  result.title = "The scale in force at each length";
+  result.words = cat(geometry_text(g),
+                     "\nA static plan has one scale from the first token on. One that grows has "
+                     "scale 1 up to the window. With a near part the scale is that of far keys.\n");
+  report::DataTable table = new_table("Scale in force", {"method", "up to", "scale"});
+  report::LineChart chart = curve_chart(
+      g, "Scale in force", {"tokens in the sequence", report::Spacing::linear}, "scale");
+  chart.y.include = {0};
   report::Palette palette;
   ordered_json& list = result.json["methods"] = ordered_json::array();
   for (const NamedLadder& named : ladders) {
@@ -333,49 +332,23 @@ TheoryFigure steps_figure(const Geometry& g, const std::vector<NamedLadder>& lad
     const std::vector<Rung>& rungs = named.ladder.rungs();
     double from = 0;
     for (std::size_t i = 0; i < rungs.size(); ++i) {
-      const double value = value_of(rungs[i]);
-      if (i + 1 < rungs.size() && value_of(rungs[i + 1]) == value) continue;
+      const double scale = rungs[i].plan.extension().scale;
+      if (i + 1 < rungs.size() && rungs[i + 1].plan.extension().scale == scale) continue;
       const auto length = double(rungs[i].length);
-      series.points.push_back({from, value});
-      series.points.push_back({length, value});
+      series.points.push_back({from, scale});
+      series.points.push_back({length, scale});
       from = length;
-      table.rows.push_back({named.name, cat(rungs[i].length), significant(value, 5)});
-      steps.push_back({{"up_to", rungs[i].length}, {name, value}});
+      table.rows.push_back({named.name, cat(rungs[i].length), significant(scale, 5)});
+      steps.push_back({{"up_to", rungs[i].length}, {"scale", scale}});
     }
     chart.series.push_back(std::move(series));
     list.push_back({{"method", named.name}, {"steps", std::move(steps)}});
   }
   result.json["geometry"] = geometry_fields(g);
   set_table(result, std::move(table));
-  add_chart(result, file, std::move(chart), note);
-  return result;
-}
-
-}  // namespace
-
-TheoryFigure ladder_figure(const Geometry& g, const std::vector<NamedLadder>& ladders) {
-  TheoryFigure result = steps_figure(
-      g, ladders, "scale", "Scale in force", "ladder",
-      [](const Rung& rung) { return rung.plan.extension().scale; }, 0,
-      "Lower is closer to the model as it was trained; left of the window only methods that "
-      "grow are at 1.");
-  result.title = "The scale in force at each length";
-  result.words = cat(geometry_text(g),
-                     "\nA static plan has one scale from the first token on. One that grows has "
-                     "scale 1 up to the window. With a near part the scale is that of far keys.\n");
-  return result;
-}
-
-TheoryFigure sharpness_figure(const Geometry& g, const std::vector<NamedLadder>& ladders) {
-  TheoryFigure result = steps_figure(
-      g, ladders, "sharpness", "Queries are multiplied by", "sharpness",
-      [](const Rung& rung) { return rung.sharpness; }, 1,
-      "At 1 queries are those of the model. The more keys there are, the more attention would "
-      "spread over them.");
-  result.title = "How much queries are sharpened at each length";
-  result.words =
-      cat(geometry_text(g), "\nBeyond the window of L tokens, up to the n where a rung ends: ",
-          "(ln n / ln L)^(G log2(n / L)), G being the parameter sharpen.\n");
+  add_chart(result, "ladder", std::move(chart),
+            "Lower is closer to the model as it was trained; left of the window only methods that "
+            "grow are at 1.");
   return result;
 }
 

@@ -60,9 +60,8 @@ TheoryFigure position_figure(const Geometry& geometry, const std::vector<NamedPl
                              const std::vector<double>& values);
 
 // The position that the angles suggest, by base. No bases given: the default ones and the model's.
-// bound: relative error up to which the estimate counts as linear.
 TheoryFigure estimate_figure(const Geometry& geometry, std::vector<double> bases,
-                             std::int64_t length, double bound);
+                             std::int64_t length);
 
 // Cumulative factor and lambda of every plan. Plans of one group share a pair of charts.
 struct PlanGroup {
@@ -83,9 +82,6 @@ TheoryFigure distance_figure(const Geometry& geometry, const std::vector<NamedLa
 // The scale of each method at every length.
 TheoryFigure ladder_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
 
-// What each method multiplies queries by at every length.
-TheoryFigure sharpness_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
-
 // Errors of cosines and sines against the position, of mrrope and of a product of floats.
 TheoryFigure rounding_figure(const Geometry& geometry);
 
@@ -98,17 +94,14 @@ TheoryFigure bound_figure(const Geometry& geometry, const std::vector<NamedPlan>
 TheoryFigure roots_figure(const Geometry& geometry, const std::vector<double>& scales,
                           const std::vector<PlanGroup>& groups, std::int64_t length);
 
-// Scores of the middle pairs against distance, from the captured queries and keys of a model.
+// Scores of the middle pairs against distance, of a model as it runs: every plan has read a text of
+// `tokens` tokens, and a distance is one between two of them. First the places to look at, then the
+// figure of what was there.
 struct AttentionRequest {
   std::string model;  // its name
   int pairs = 50;     // token pairs per distance
   std::uint64_t seed = 1;
 };
-TheoryFigure attention_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
-                              const Capture& capture, const AttentionRequest& request);
-
-// The same of a model as it runs: every plan has read a text of `tokens` tokens, and a distance is
-// one between two of them. First the places to look at, then the figure of what was there.
 struct AttentionPlaces {
   std::int64_t tokens = 0;
   std::vector<std::int64_t> distances;
@@ -120,11 +113,11 @@ AttentionPlaces draw_places(const Geometry& geometry, const std::vector<LayerHea
 
 // rotated: per plan, what was read at each of drawn.places. inside: the unmodified model at
 // drawn.inside, after the window's tokens.
-TheoryFigure attention_run_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
-                                  const AttentionPlaces& drawn,
-                                  const std::vector<std::vector<RotatedPair>>& rotated,
-                                  const std::vector<RotatedPair>& inside,
-                                  const AttentionRequest& request);
+TheoryFigure attention_figure(const Geometry& geometry, const std::vector<NamedPlan>& plans,
+                              const AttentionPlaces& drawn,
+                              const std::vector<std::vector<RotatedPair>>& rotated,
+                              const std::vector<RotatedPair>& inside,
+                              const AttentionRequest& request);
 
 // The claims of the paper with our verdicts, from data/paper.json.
 TheoryFigure claims_figure();

@@ -154,9 +154,6 @@ class Search {
     if (!trial.complete || !std::isfinite(trial.objective.value)) return;
     if (best_ && trial.objective.value >= result_.trials[*best_].objective.value) return;
     best_ = index;
-    result_.path.push_back(
-        {double(std::int64_t(options_.budget * double(set_.pass)) - left_) / double(set_.pass),
-         index});
   }
 
   void halve(bool rescue) {
@@ -330,13 +327,6 @@ ordered_json estimate(const eval::Estimate& e) {
   return {{"value", json_or_null(e.value)}, {"stderr", json_or_null(e.error)}, {"n", e.n}};
 }
 
-ordered_json factors_of(const Space& space, const char* method) {
-  Extension e;
-  e.method = method;
-  e.scale = double(space.ctx) / double(space.geometry.train_length);
-  return make_plan(space.geometry, e).factor();
-}
-
 TextRow row(const Trial& t, const std::string& mark) {
   return {cat(mark, t.proposal.name), fixed(std::exp(t.log_perplexity.value), 3),
           fixed(t.answer_loss.value, 3), fixed(t.objective.value, 4)};
@@ -440,15 +430,12 @@ SearchResult run_search(TimelineModel& model, const Space& space, const SearchSe
   return Search(model, space, set, options, folder, progress).run(first);
 }
 
-ordered_json to_json(const SearchResult& result, const Space& space, double weight) {
-  ordered_json out = {
-      {"weight", weight},      {"passes", result.passes},       {"chosen", result.best},
-      {"front", result.front}, {"path", ordered_json::array()}, {"trials", ordered_json::array()}};
-  for (const SearchResult::Step& step : result.path) {
-    out["path"].push_back({{"passes", step.passes},
-                           {"trial", step.trial},
-                           {"objective", result.trials[step.trial].objective.value}});
-  }
+ordered_json to_json(const SearchResult& result, double weight) {
+  ordered_json out = {{"weight", weight},
+                      {"passes", result.passes},
+                      {"chosen", result.best},
+                      {"front", result.front},
+                      {"trials", ordered_json::array()}};
   for (const Trial& t : result.trials) {
     const Proposal& c = t.proposal;
     const Plan& last = c.ladder.rungs().back().plan;
@@ -471,10 +458,6 @@ ordered_json to_json(const SearchResult& result, const Space& space, double weig
       out["trials"].back()["near"] = {{"length", near->length}, {"step", near->step}};
     }
   }
-  out["factors"] = {
-      {"chosen", result.trials[result.best].proposal.ladder.rungs().back().plan.factor()},
-      {"pro", factors_of(space, "pro")},
-      {"yarn", factors_of(space, "yarn")}};
   return out;
 }
 

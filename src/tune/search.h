@@ -138,11 +138,6 @@ struct SearchResult {
   std::vector<Trial> trials;
   std::size_t best = 0;            // index of the chosen one
   std::vector<std::size_t> front;  // complete ones that no other beats in both; by perplexity
-  struct Step {
-    double passes;
-    std::size_t trial;
-  };
-  std::vector<Step> path;  // each time the best changed
   double passes = 0;
 };
 
@@ -157,10 +152,9 @@ SearchResult run_search(TimelineModel& model, const Space& space, const SearchSe
                         const std::vector<Proposal>& first, const SearchOptions& options,
                         eval::RunFolder& folder, eval::Progress& progress);
 
-// results.json: weight, passes, chosen, front, path, trials {name, origin, plan, parameters,
-// headroom, rung_step, texts, complete, objective, log_perplexity, answer_loss, each with stderr},
-// factors of the chosen plan, of pro and of yarn.
-ordered_json to_json(const SearchResult& result, const Space& space, double weight);
+// results.json: weight, passes, chosen, front, trials {name, origin, plan, parameters, headroom,
+// rung_step, texts, complete, objective, log_perplexity, answer_loss, each with stderr}.
+ordered_json to_json(const SearchResult& result, double weight);
 
 // The front, the chosen point marked, and the published methods that were measured in full.
 std::string to_text(const SearchResult& result);

@@ -31,13 +31,12 @@ void export_one(const Gguf& gguf, const Model& model, const char* method,
   const Plan plan = make_plan(model.geometry, {.method = method, .scale = 4});
   options.length = std::min<std::int64_t>(4 * model.geometry.train_length, 1 << 30);
   const exporting::GgufExport exported = plan_gguf_export(gguf, model, plan, options);
-  for (const GgufFileOut& file : exported.files) check_file(file);
-  write_gguf(exported.files, {});
-  const std::filesystem::path out = exported.files.front().path;
-  require(std::filesystem::file_size(out) == exported.files.front().size(),
-          "a size other than stated");
+  check_file(exported.file);
+  write_gguf(exported.file, {});
+  const std::filesystem::path out = exported.file.path;
+  require(std::filesystem::file_size(out) == exported.file.size(), "a size other than stated");
   const Gguf back = read_gguf(out);
-  require(back.first().tensors.size() == exported.files.front().tensors.size(), "a tensor lost");
+  require(back.first().tensors.size() == exported.file.tensors.size(), "a tensor lost");
   require(gguf_facts(back).architecture->name == exported.architecture, "another architecture");
 }
 
@@ -56,7 +55,6 @@ void gguf_export(std::span<const std::byte> bytes) {
         exporting::GgufOptions options;
         options.out = folder / "out.gguf";
         options.native = native;
-        options.approximate = true;
         only_errors([&] { export_one(gguf, model, method, options); });
         forget_input(options.out);  // or memory would grow, which looks like a leak
         std::filesystem::remove(options.out);

@@ -1,54 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/graph/capture.h"
 
+#include "support/rotary_reference.h"
 #include "support/test.h"
 
 namespace mrrope::engine {
 namespace {
 
-const float* vector_at(const std::vector<float>& all, std::size_t token, int heads, int row) {
-  return all.data() + token * std::size_t(heads) * std::size_t(row);
+TEST(Capture, KnowsQueriesAndKeysByTheirNames) {
+  EXPECT_EQ(operand_of("Qcur-3").layer, 3);
+  EXPECT_TRUE(operand_of("Qcur-3").query);
+  EXPECT_EQ(operand_of("k_pe-12").layer, 12);
+  EXPECT_FALSE(operand_of("k_pe-12").query);
+  for (const char* other : {"", "Qcur", "Vcur-3", "ffn_out-1"}) {
+    EXPECT_EQ(operand_of(other).layer, -1) << other;
+  }
 }
 
-// In layer 0 a vector before rotation depends on its token alone: the same at every place.
-TEST(Capture, CapturesVectorsBeforeTheRotation) {
+// In layer 0 a vector before rotation depends on its token alone: turned back it is the same at
+// every place.
+TEST(Capture, ReadsVectorsAfterTheRotation) {
   const Model model = read_model(MRROPE_TINY_MODEL);
   LocalOptions options;
   options.threads = 2;
   std::string text;
   for (int i = 0; i < 40; ++i) text += " theorem theorem theorem";
-  const Capture capture = capture_attention(model, options, text, 64, {0, 1});
-  ASSERT_EQ(capture.layers.size(), 2u);
-  const CapturedLayer& layer = capture.layers[0];
-  EXPECT_EQ(layer.layer, 0);
-  EXPECT_GE(layer.row, model.geometry.rotary_dim);
+  PairReader reader(model, options, text, 64, {0});
+  const Plan none = make_plan(model.geometry, {});
+  std::vector<PairPlace> places;
+  for (std::int64_t t = 20; t < 60; ++t) places.push_back({0, 0, t, t - 1});
+  std::vector<std::vector<double>> before;
+  double largest = 0;
+  for (const RotatedPair& pair : reader.read(none, places, 64)) {
+    std::vector<double>& x = before.emplace_back(pair.query.begin(), pair.query.end());
+    rotate_reference(none, -double(20 + before.size() - 1), std::span<double>(x));
+    for (const double value : x) largest = std::max(largest, std::abs(value));
+  }
+  EXPECT_GT(largest, 0);
   // Three words repeat, whatever tokens they are: look 3 periods of up to 8 tokens further on.
   int same = 0;
-  double largest = 0;
   for (std::size_t period = 1; period <= 8 && same == 0; ++period) {
     double worst = 0;
-    for (std::size_t t = 20; t + period < 60; ++t) {
-      const float* a = vector_at(layer.queries, t, layer.heads, layer.row);
-      const float* b = vector_at(layer.queries, t + period, layer.heads, layer.row);
-      for (int i = 0; i < layer.row; ++i) {
-        worst = std::max(worst, double(std::abs(a[i] - b[i])));
-        largest = std::max(largest, double(std::abs(a[i])));
+    for (std::size_t t = 0; t + period < before.size(); ++t) {
+      for (std::size_t i = 0; i < before[t].size(); ++i) {
+        worst = std::max(worst, std::abs(before[t][i] - before[t + period][i]));
       }
     }
     if (worst < 1e-4 * largest) ++same;
   }
   EXPECT_EQ(same, 1);
-  EXPECT_GT(largest, 0);
-}
-
-TEST(Capture, RefusesMissingLayersAndTooFewTokens) {
-  const Model model = read_model(MRROPE_TINY_MODEL);
-  LocalOptions options;
-  options.threads = 2;
-  EXPECT_ERROR(capture_attention(model, options, "too short", 512, {}), usage, "512");
-  EXPECT_ERROR(capture_attention(model, options, std::string(5000, 'a'), 64, {99}), usage,
-               "layer 99");
-  EXPECT_ERROR(capture_attention(model, options, "a b c", 1, {}), usage, "1 tokens");
 }
 
 }  // namespace

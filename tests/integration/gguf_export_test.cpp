@@ -51,7 +51,7 @@ Result export_and_compare(const std::filesystem::path& source, const Plan& plan,
   options.length = 4096;
   const Gguf gguf = read_gguf(source);
   const GgufExport exported = plan_gguf_export(gguf, read_model(source, replace), plan, options);
-  write_gguf(exported.files, {});
+  write_gguf(exported.file, {});
   const Rows expected = injected(source, plan, replace);
   return {
       exported.encoding,
@@ -175,9 +175,15 @@ TEST(Relabelled, RefusesWhatLlamaWouldReadDifferently) {
   const RandomModel random(metadata_of("qwen2"), 3);  // has output.bias
   const Model model = read_model(random.path());
   const Plan plan = plan_for(model, "pro");
-  GgufOptions options{.out = folder / "out.gguf", .length = 4096};
+  const GgufOptions options{.out = folder / "out.gguf", .length = 4096};
   const Gguf gguf = read_gguf(random.path());
   EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "output.bias");
+  GgufOptions native;
+  native.native = true;
+  const Result yarn = export_and_compare(random.path(), plan_for(model, "yarn"), false, native);
+  EXPECT_EQ(yarn.encoding, GgufEncoding::keys);
+  EXPECT_LT(yarn.apart, 2e-3);
+  EXPECT_GT(yarn.signal, 0.05);
 }
 
 // qwen3 has no exact encoding for pro, but keys for linear, for another base and for YaRN.
@@ -191,33 +197,6 @@ TEST(Keys, EncodeMethodsThatLlamaCppKnows) {
     EXPECT_LT(result.apart, limit);
     EXPECT_GT(result.signal, 0.05);
   }
-}
-
-TEST(Keys, ApproximateOnlyOnRequest) {
-  const RandomModel random(metadata_of("qwen3"), 3);
-  const Model model = read_model(random.path());
-  const Plan plan = plan_for(model, "pro");
-  GgufOptions options{.out = "out.gguf", .length = 4096};
-  const Gguf gguf = read_gguf(random.path());
-  EXPECT_ERROR(plan_gguf_export(gguf, model, plan, options), unsupported, "refuses", "qwen3");
-  options.approximate = true;
-  const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
-  EXPECT_EQ(exported.encoding, GgufEncoding::approximate);
-  ASSERT_TRUE(exported.fit);
-  // The file does what the fit says: the fitted YaRN, injected, gives the same logits.
-  Extension yarn{.method = "yarn", .scale = exported.fit->scale};
-  yarn.parameters.beta_fast = exported.fit->beta_fast;
-  yarn.parameters.beta_slow = exported.fit->beta_slow;
-  yarn.parameters.attn_coef = (plan.attention_scale() - 1) / std::log(yarn.scale);
-  const TempFolder folder(test::fast_place());
-  options.out = folder / "out.gguf";
-  const GgufExport again = plan_gguf_export(gguf, model, plan, options);
-  write_gguf(again.files, {});
-  const Rows stock = stock_logits({options.out}, sequence(), kWanted, engine_options());
-  EXPECT_LT(deviations_apart(injected(random.path(), make_plan(model.geometry, yarn)), stock),
-            2e-3);
-  EXPECT_GT(deviations_apart(injected(random.path(), plan), stock), 2e-3)
-      << "then it would be exact";
 }
 
 // The vendor's scaling below the plan, kept or replaced.
@@ -305,13 +284,12 @@ TEST(ScoresScaledByKeys, CannotBeExportedByKeys) {
   const RandomModel random(metadata_of("deepseek2"), 3);
   const Model model = read_model(random.path());
   const Gguf gguf = read_gguf(random.path());
-  GgufOptions options{.out = "out.gguf", .length = 4096, .approximate = true};
+  const GgufOptions options{.out = "out.gguf", .length = 4096};
   EXPECT_ERROR(plan_gguf_export(gguf, model, plan_for(model, "pi"), options), unsupported,
                "attention scores");
 }
 
-// Split in; one file or the same parts out.
-TEST(Split, SplitModelBecomesOneFileOrStaysSplit) {
+TEST(Split, SplitModelBecomesOneFile) {
   const TempFolder folder(test::fast_place());
   const RandomModel random(metadata_of("llama"), 5);
   const Gguf whole = read_gguf(random.path());
@@ -331,26 +309,19 @@ TEST(Split, SplitModelBecomesOneFileOrStaysSplit) {
   for (std::size_t i = 0; i < count; ++i) {
     parts[i * 3 / count].tensors.push_back(copied(whole.first(), whole.first().tensors[i]));
   }
-  write_gguf(parts, {});
+  for (const GgufFileOut& part : parts) write_gguf(part, {});
 
   const Gguf gguf = read_gguf(parts[1].path);
   const Model model = read_model(parts[0].path);
   const Plan plan = plan_for(model, "pi");
   const Rows expected = injected(random.path(), plan);
-  for (const bool split : {false, true}) {
-    GgufOptions options{
-        .out = folder / (split ? "parts.gguf" : "one.gguf"), .length = 4096, .split = split};
-    const GgufExport exported = plan_gguf_export(gguf, model, plan, options);
-    ASSERT_EQ(exported.files.size(), split ? 3u : 1u);
-    write_gguf(exported.files, {});
-    const Gguf back = read_gguf(exported.files[0].path);
-    EXPECT_EQ(back.parts.size(), exported.files.size());
-    EXPECT_EQ(back.first().find("split.count") != nullptr, split);
-    std::vector<std::filesystem::path> files;
-    for (const GgufFileOut& file : exported.files) files.push_back(file.path);
-    EXPECT_EQ(
-        deviations_apart(expected, stock_logits(files, sequence(), kWanted, engine_options())), 0);
-  }
+  const auto out = folder / "one.gguf";
+  write_gguf(plan_gguf_export(gguf, model, plan, {.out = out, .length = 4096}).file, {});
+  const Gguf back = read_gguf(out);
+  EXPECT_EQ(back.first().tensors.size(), count);
+  EXPECT_EQ(back.first().find("split.count"), nullptr);
+  EXPECT_EQ(deviations_apart(expected, stock_logits({out}, sequence(), kWanted, engine_options())),
+            0);
 }
 
 }  // namespace

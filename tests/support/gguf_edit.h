@@ -30,7 +30,7 @@ inline void edit_gguf(const std::filesystem::path& from, const std::filesystem::
     if (!without(tensor.name)) out.tensors.push_back(copied(source.first(), tensor));
   }
   std::move(with.begin(), with.end(), std::back_inserter(out.tensors));
-  write_gguf({out}, {});
+  write_gguf(out, {});
   std::filesystem::rename(out.path, to);
 }
 

@@ -29,8 +29,6 @@ struct ExportFlags {
   int threads = 0;
   int gpu_layers = -1;
   bool force = false;
-  bool split = false;
-  bool approximate = false;
   bool native = false;
   bool copy = false;
   bool json = false;
@@ -45,7 +43,7 @@ struct Job {
 };
 
 // vLLM with the plugin of the wheel gives every request a rung for as long as it lives.
-bool takes_rungs(const ExportFlags& flags) { return flags.to == "hf-mrrope" && !flags.approximate; }
+bool takes_rungs(const ExportFlags& flags) { return flags.to == "hf-mrrope"; }
 
 // A ladder turns the keys in the cache when it changes rung, which no file can express.
 const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
@@ -62,14 +60,16 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
            cat(candidate.name, " rotates near and far keys differently, which no file can express"),
            "export a static plan, e.g. --method pro; mrrope serve runs this one, and vLLM far:pi "
            "without attn_coef, --to hf-mrrope");
-  if (ladder.elastic() && !flags.approximate && !takes_rungs(flags)) {
+  if (ladder.elastic() && !takes_rungs(flags)) {
     const Extension& e = last.plan.extension();
+    MethodSpec fixed{.name = e.method, .parameters = e.parameters};
+    if (ladder.headroom() > 1) fixed.parameters.headroom = ladder.headroom();
     refuse(cat(candidate.name, " moves through ", ladder.rungs().size(),
                " plans as the text grows and turns cached keys from one to the next; a file holds "
                "one plan, and no other engine turns cached keys"),
-           cat("add --approximate to export the static plan of its last rung: ", e.method,
-               ", scale ", significant(e.scale, 6), ", up to ", last.length,
-               " tokens; or give --to hf-mrrope, whose plugin gives each request of vLLM a rung"));
+           cat("for the static plan of its last rung give --method ", shell_word(to_string(fixed)),
+               " --ctx ", length_text(last.length),
+               "; or give --to hf-mrrope, whose plugin gives each request of vLLM a rung"));
   }
   return last.plan;
 }
@@ -145,7 +145,6 @@ std::string how(const ExportFlags& flags, std::int64_t length) {
   for (const MethodSpec& method : method_specs(e)) add("--method ", shell_word(to_string(method)));
   if (e.scale) add("--scale ", *e.scale);
   text += geometry_words(flags.subject);
-  if (flags.approximate) text += " --approximate";
   add("--ctx ", length_text(length));
   return text.substr(1);
 }
@@ -156,18 +155,9 @@ ordered_json to_json(const exporting::GgufExport& e, const Job& job,
                       {"way", to_string(e.encoding)},
                       {"architecture", e.architecture},
                       {"context_length", job.length},
-                      {"files", ordered_json::array()}};
-  for (const GgufFileOut& file : e.files) out["files"].push_back(file.path.string());
+                      {"files", {e.file.path.string()}}};
   out["divisors"] = e.divisors;
   out["attn_factor"] = e.attn_factor ? ordered_json(*e.attn_factor) : nullptr;
-  if (e.fit) {
-    out["fit"] = {{"scale", e.fit->scale},
-                  {"original_length", e.fit->original_length},
-                  {"largest_error", e.fit->largest_error},
-                  {"worst_pair", e.fit->worst_pair},
-                  {"mean_error", e.fit->mean_error},
-                  {"temperature_error", e.temperature_error}};
-  }
   out["proof"] = nullptr;
   if (proof) {
     out["proof"] = {{"tokens", proof->tokens},
@@ -182,32 +172,18 @@ ordered_json to_json(const exporting::GgufExport& e, const Job& job,
 
 void print(const exporting::GgufExport& e, const Job& job,
            const std::optional<proof::GgufProof>& proof) {
-  constexpr const char* kEncodings[] = {"unchanged",
-                                        "per-pair factors",
-                                        "per-pair factors (two equal lists)",
-                                        "per-pair factors, as architecture llama",
-                                        "llama.cpp's own scaling keys",
-                                        "nearest YaRN"};
-  for (const GgufFileOut& file : e.files) {
-    std::cout << file.path.string() << ": " << bytes_text(double(file.size())) << "\n";
-  }
+  constexpr const char* kEncodings[] = {
+      "unchanged", "per-pair factors", "per-pair factors (two equal lists)",
+      "per-pair factors, as architecture llama", "llama.cpp's own scaling keys"};
+  std::cout << e.file.path.string() << ": " << bytes_text(double(e.file.size())) << "\n";
   std::cout << "  encoding: " << kEncodings[static_cast<std::size_t>(e.encoding)]
             << ", architecture " << e.architecture << ", context_length " << job.length;
   if (!e.divisors.empty()) std::cout << ", " << e.divisors.size() << " divisors";
   if (e.attn_factor) std::cout << ", attn_factor " << *e.attn_factor;
   std::cout << "\n";
-  if (e.fit) {
-    std::cout << "  approximate: YaRN with scale " << significant(e.fit->scale, 6)
-              << " and original length " << e.fit->original_length << "; angles differ by at most "
-              << significant(100 * e.fit->largest_error, 3) << " % (pair " << e.fit->worst_pair
-              << "), " << significant(100 * e.fit->mean_error, 3)
-              << " % on average; the temperature differs by "
-              << significant(100 * e.temperature_error, 3) << " %\n";
-  }
   if (proof) {
     std::cout << (proof->conclusive ? "  verified" : "  not conclusive")
-              << ": stock libllama running this file matches the source model under "
-              << (e.fit ? "that YaRN" : "the plan")
+              << ": stock libllama running this file matches the source model under the plan"
               << (proof->conclusive ? "" : ",\n  but rounding hides what the plan changes")
               << "\n  (" << proof->tokens << " tokens, all logits at " << proof->positions
               << " positions; largest difference " << significant(proof->largest, 3)
@@ -272,8 +248,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
                 exporting::hf_folder(job.model).string(),
                 " --outfile model.gguf --outtype q8_0; or give --to hf"));
   const Gguf gguf = read_gguf(job.model.path);
-  const exporting::GgufOptions options{flags.out, job.length, flags.split, flags.approximate,
-                                       flags.native};
+  const exporting::GgufOptions options{flags.out, job.length, flags.native};
   const exporting::GgufExport exported = plan_gguf_export(gguf, job.model, job.plan, options);
   const std::int64_t tokens = proof::proof_length(job.model, job.length, flags.verify == "full");
   engine::LocalOptions engine;
@@ -281,8 +256,6 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
   if (!no_verify) engine = proof::proof_options(job.model, tokens);
   engine.threads = flags.threads;
   engine.gpu_layers = flags.gpu_layers;
-  std::uint64_t total = 0;
-  for (const GgufFileOut& file : exported.files) total += file.size();
   catch_interrupts();
   eval::Progress writing(eval::stderr_writer(), eval::stderr_is_terminal());
   std::optional<proof::GgufProof> proof;
@@ -298,7 +271,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
     });
     progress.finish();
   };
-  write_export(exported, flags.force, shown_by(writing, total), verify);
+  write_export(exported, flags.force, shown_by(writing, exported.file.size()), verify);
   if (!flags.json) return print(exported, job, proof);
   std::cout << json_text(to_json(exported, job, proof), 2) << "\n";
 }
@@ -384,10 +357,13 @@ void print_commands(const ExportFlags& flags, const Job& job) {
 // What --to WHAT does not read is refused.
 void refuse_flags_of_others(const CLI::App& verb, const std::string& target) {
   const std::string to = target.substr(0, target.find('-'));  // hf of hf-v4
-  const std::pair<const char*, std::vector<std::string>> readers[] = {
-      {"--out", {"gguf", "hf"}},    {"--force", {"gguf", "hf"}}, {"--native", {"gguf", "hf"}},
-      {"--verify", {"gguf", "hf"}}, {"--split", {"gguf"}},       {"--threads", {"gguf"}},
-      {"--gpu-layers", {"gguf"}},   {"--copy", {"hf"}}};
+  const std::pair<const char*, std::vector<std::string>> readers[] = {{"--out", {"gguf", "hf"}},
+                                                                      {"--force", {"gguf", "hf"}},
+                                                                      {"--native", {"gguf", "hf"}},
+                                                                      {"--verify", {"gguf", "hf"}},
+                                                                      {"--threads", {"gguf"}},
+                                                                      {"--gpu-layers", {"gguf"}},
+                                                                      {"--copy", {"hf"}}};
   for (const auto& [flag, targets] : readers) {
     refuse_if(verb.count(flag) > 0 && std::ranges::count(targets, to) == 0,
               cat(flag, " does nothing with --to ", to),
@@ -422,8 +398,6 @@ void add_export(CLI::App& app) {
   add(verb, "--to", flags.targets)->default_str("gguf");
   add(verb, "-o,--out", flags.out);
   add(verb, "--force", flags.force);
-  add(verb, "--split", flags.split);
-  add(verb, "--approximate", flags.approximate);
   add(verb, "--native", flags.native);
   add(verb, "--copy", flags.copy);
   add(verb, "--verify", flags.verify);

@@ -132,35 +132,40 @@ void print_theory(const TheoryFlags& flags, const theory::TheoryFigure& result) 
   }
 }
 
-// ---- attention: runs a model to capture its queries and keys.
+// ---- attention: runs a model under each plan to see its queries and keys.
 
 std::string joined_texts(const std::vector<std::string>& given) {
-  const std::vector<std::string> paths = given.empty() ? default_texts() : given;
   std::string text;
-  for (const eval::Document& d : eval::read_documents({paths.begin(), paths.end()}, {}).documents) {
-    text += d.text + "\n\n";
-  }
+  for (const eval::Document& d : read_texts(given, {}).documents) text += d.text + "\n\n";
   return text;
 }
 
-// Past the window the model has to run under each plan.
-theory::TheoryFigure as_it_runs(const TheoryFlags& flags, const Model& model, std::int64_t tokens,
-                                const theory::AttentionRequest& request) {
+void run_attention(const TheoryFlags& flags) {
+  const Model model = model_of(flags.subject);
   const Geometry& g = model.geometry;
-  const double scale = flags.extension.scale.value_or(0);
+  const double scale = flags.extension.scale.value_or(0);  // 0: not given
   const std::int64_t reach = flags.extension.ctx.empty()
                                  ? std::int64_t(scale * double(g.train_length))
                                  : parse_length(flags.extension.ctx);
+  const std::int64_t tokens = !flags.length.empty() ? parse_length(flags.length)
+                              : reach > 0           ? reach
+                                                    : 2 * g.train_length;
+  engine::check_before_loading(model, {}, {flags.text, {}, flags.out});
   refuse_if(reach > 0 && tokens > reach,
             cat("--length ", flags.length, " is more than the ", reach,
                 " tokens that the plans are made for"),
             cat("give --length ", reach, " or fewer, or a larger --ctx"));
+  refuse_if(tokens <= g.train_length,
+            cat(tokens, " tokens are inside the window of ", g.train_length,
+                ", where this figure would show no plan at work"),
+            cat("give --length ", 2 * g.train_length));
   for (const MethodSpec& method : method_specs(flags.extension)) {
     if (method.growth == Growth::none && !is_auto(method.name)) continue;
     refuse(
         cat(to_string(method), " changes its plan while it reads, and this figure is of one plan"),
         cat("give --method ", is_auto(method.name) ? "pro" : method.name));
   }
+  const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
   const std::vector<theory::NamedPlan> plans =
       theory_plans(flags, g, double(tokens) / double(g.train_length));
   engine::PairReader reader(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
@@ -173,29 +178,12 @@ theory::TheoryFigure as_it_runs(const TheoryFlags& flags, const Model& model, st
     note(cat("reading ", tokens, " tokens under ", c.name));
     rotated.push_back(reader.read(c.plan, drawn.places, tokens));
   }
-  return attention_run_figure(g, plans, drawn, rotated, inside, request);
-}
-
-void run_attention(const TheoryFlags& flags) {
-  const Model model = model_of(flags.subject);
-  const Geometry& g = model.geometry;
-  const std::int64_t tokens = flags.length.empty() ? std::min<std::int64_t>(1024, g.train_length)
-                                                   : parse_length(flags.length);
-  const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
-  engine::check_before_loading(model, {}, {flags.text, {}, flags.out});
-  if (tokens > g.train_length) {
-    return print_theory(flags, as_it_runs(flags, model, tokens, request));
-  }
-  const std::vector<theory::NamedPlan> plans = theory_plans(flags, g, 4);
-  const Capture capture =
-      capture_attention(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
-  print_theory(flags, attention_figure(g, plans, capture, request));
+  print_theory(flags, attention_figure(g, plans, drawn, rotated, inside, request));
 }
 
 // ---- Figures that need no model.
 
 constexpr double kDefaultScale = 16;  // as in the paper
-constexpr double kLinear = 0.05;      // relative error up to which an estimate counts as linear
 
 void run_digits(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
@@ -213,7 +201,7 @@ void run_estimate(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
   const std::int64_t length =
       flags.length.empty() ? 4 * g.train_length : parse_length(flags.length);
-  print_theory(flags, theory::estimate_figure(g, flags.bases, length, kLinear));
+  print_theory(flags, theory::estimate_figure(g, flags.bases, length));
 }
 
 void run_factors(const TheoryFlags& flags) {
@@ -254,37 +242,24 @@ void run_distance(const TheoryFlags& flags) {
   print_theory(flags, distance_figure(g, ladders, length));
 }
 
-// A figure of ladders, by default of these methods.
-using LadderFigure = theory::TheoryFigure(const Geometry&, const std::vector<theory::NamedLadder>&);
-void run_ladders(const TheoryFlags& flags, const char* methods, LadderFigure& figure) {
+void run_ladder(const TheoryFlags& flags) {
   const Geometry g = theory_geometry(flags);
   std::int64_t length = 0;
-  print_theory(flags, figure(g, theory_ladders(flags, g, methods, length)));
+  const auto ladders = theory_ladders(flags, g, "pro,elastic:pro,far:pi", length);
+  print_theory(flags, ladder_figure(g, ladders));
 }
 
 // "2..64": every whole number from the first to the last.
 std::vector<double> parse_scales(const std::string& text) {
-  constexpr int kMost = 256;
-  const auto check = [&](bool good, const std::string& why) {
-    refuse_if(!good, cat("--scale ", text, ": ", why),
-              "write a range of whole numbers such as 2..64");
-  };
-  int ends[2] = {0, 0};
   const std::size_t dots = text.find("..");
-  for (const bool last : {false, true}) {
-    const std::string part = last ? text.substr(dots + 2) : text.substr(0, dots);
-    const auto [end, error] =
-        std::from_chars(part.data(), part.data() + part.size(), ends[last ? 1 : 0]);
-    check(error == std::errc() && end == part.data() + part.size(),
-          cat("'", part, "' is not a whole number"));
-  }
-  const auto [first, last] = ends;
-  check(first >= 1, cat("a scale of ", first, " is below 1"));
-  check(last > first, cat(last, " does not come after ", first));
-  check(last <= 65536, cat("a scale of ", last, " is above 65536"));
-  check(last - first < kMost, cat(last - first + 1, " scales are more than ", kMost));
+  const double first = parse_double(text.substr(0, dots)).value_or(0);
+  const double last = parse_double(text.substr(dots + 2)).value_or(0);
+  const bool whole = first == std::floor(first) && last == std::floor(last);
+  refuse_if(!whole || first < 1 || last <= first || last - first >= 256 || last > 65536,
+            cat("--scale ", text, " is not a range of 2 to 256 whole numbers from 1 to 65536"),
+            "write a range such as 2..64");
   std::vector<double> scales;
-  for (int scale = first; scale <= last; ++scale) scales.push_back(scale);
+  for (int scale = int(first); scale <= int(last); ++scale) scales.push_back(scale);
   return scales;
 }
 
@@ -380,12 +355,7 @@ void add_theory(CLI::App& app) {
   add_estimate(verb);
   add_plan_figure(verb, "factors", run_factors);
   add_plan_figure(verb, "distance", run_distance);
-  add_plan_figure(verb, "ladder", [](const TheoryFlags& given) {
-    run_ladders(given, "pro,elastic:pro,far:pi", theory::ladder_figure);
-  });
-  add_plan_figure(verb, "sharpness", [](const TheoryFlags& given) {
-    run_ladders(given, "far:pi,far:pi(sharpen=0.1)", theory::sharpness_figure);
-  });
+  add_plan_figure(verb, "ladder", run_ladder);
   const auto [rounding, flags] = add_figure(verb, "rounding", [](const TheoryFlags& given) {
     print_theory(given, theory::rounding_figure(theory_geometry(given)));
   });

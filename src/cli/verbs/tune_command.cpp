@@ -177,7 +177,7 @@ void run_tune(const TuneFlags& flags) {
   const tune::SearchResult result =
       run_search(*model, space, set, first, options, folder, progress);
   for (const std::string& line : folder.notes()) note(line);
-  ordered_json results = to_json(result, space, options.weight);
+  ordered_json results = to_json(result, options.weight);
   tune::Proposal found = result.trials[result.best].proposal;
   const std::string what = std::exchange(found.name, "tuned");
   folder.finish(eval::results_text(results), {progress.seconds(), progress.computed()});

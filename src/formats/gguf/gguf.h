@@ -168,9 +168,9 @@ struct GgufFileOut {
 // Called now and then with the bytes written since the last call; may throw to give up.
 using BytesWritten = std::function<void(std::uint64_t)>;
 
-// Creates the files, none of which may exist, and flushes them to the disk. Every range was checked
-// when the parts were read; a source that changed since is refused. Throws Error (failed); the file
-// that could not be completed is removed.
-void write_gguf(const std::vector<GgufFileOut>& files, const BytesWritten& progress);
+// Creates the file, which must not exist, and flushes it to the disk. Every range was checked when
+// the parts were read; a source that changed since is refused. Throws Error (failed); a file that
+// could not be completed is removed.
+void write_gguf(const GgufFileOut& file, const BytesWritten& progress);
 
 }  // namespace mrrope

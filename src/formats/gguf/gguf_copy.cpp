@@ -81,39 +81,6 @@ void write_reordered(OutputFile& out, const Source& source, const GgufTensorOut&
   out.copy(source, tensor.offset + done, tensor.size - done);
 }
 
-void write_file(OutputFile& out, const GgufFileOut& file) {
-  Sources sources;
-  out.write("GGUF" + le(kVersion) + le(std::uint64_t{file.tensors.size()}) +
-            le(std::uint64_t{file.keys.size()}));
-  for (const GgufKeyOut& kv : file.keys) {
-    out.write(le(std::uint64_t{kv.key.size()}) + kv.key);
-    if (kv.record) {
-      out.copy(sources.of(*kv.part), kv.record->offset, kv.record->size);
-    } else {
-      out.write(kv.bytes);
-    }
-  }
-  std::uint64_t offset = 0;
-  for (const GgufTensorOut& tensor : file.tensors) {
-    out.write(le(std::uint64_t{tensor.name.size()}) + tensor.name +
-              le(std::uint32_t(tensor.dims.size())));
-    for (const std::uint64_t d : tensor.dims) out.write(le(d));
-    out.write(le(tensor.type) + le(offset));
-    offset += aligned(tensor.size, file.alignment);
-  }
-  for (const GgufTensorOut& tensor : file.tensors) {
-    out.zeros(aligned(out.position(), file.alignment) - out.position());
-    if (!tensor.part) {
-      out.write(tensor.bytes);
-    } else if (tensor.rows.head == 0) {
-      out.copy(sources.of(*tensor.part), tensor.offset, tensor.size);
-    } else {
-      write_reordered(out, sources.of(*tensor.part), tensor);
-    }
-  }
-  out.zeros(aligned(out.position(), file.alignment) - out.position());
-}
-
 }  // namespace
 
 GgufKeyOut copied(const GgufPart& part, const GgufKeyValue& record, std::string key) {
@@ -158,13 +125,40 @@ std::uint64_t GgufFileOut::size() const {
   return total;
 }
 
-void write_gguf(const std::vector<GgufFileOut>& files, const BytesWritten& progress) {
-  for (const GgufFileOut& file : files) {
-    OutputFile out(file.path);
-    out.on_bytes = progress;
-    write_file(out, file);
-    out.finish();
+void write_gguf(const GgufFileOut& file, const BytesWritten& progress) {
+  OutputFile out(file.path);
+  out.on_bytes = progress;
+  Sources sources;
+  out.write("GGUF" + le(kVersion) + le(std::uint64_t{file.tensors.size()}) +
+            le(std::uint64_t{file.keys.size()}));
+  for (const GgufKeyOut& kv : file.keys) {
+    out.write(le(std::uint64_t{kv.key.size()}) + kv.key);
+    if (kv.record) {
+      out.copy(sources.of(*kv.part), kv.record->offset, kv.record->size);
+    } else {
+      out.write(kv.bytes);
+    }
   }
+  std::uint64_t offset = 0;
+  for (const GgufTensorOut& tensor : file.tensors) {
+    out.write(le(std::uint64_t{tensor.name.size()}) + tensor.name +
+              le(std::uint32_t(tensor.dims.size())));
+    for (const std::uint64_t d : tensor.dims) out.write(le(d));
+    out.write(le(tensor.type) + le(offset));
+    offset += aligned(tensor.size, file.alignment);
+  }
+  for (const GgufTensorOut& tensor : file.tensors) {
+    out.zeros(aligned(out.position(), file.alignment) - out.position());
+    if (!tensor.part) {
+      out.write(tensor.bytes);
+    } else if (tensor.rows.head == 0) {
+      out.copy(sources.of(*tensor.part), tensor.offset, tensor.size);
+    } else {
+      write_reordered(out, sources.of(*tensor.part), tensor);
+    }
+  }
+  out.zeros(aligned(out.position(), file.alignment) - out.position());
+  out.finish();
 }
 
 }  // namespace mrrope

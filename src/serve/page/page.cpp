@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -17,7 +16,6 @@ namespace mrrope::serve {
 
 namespace {
 
-constexpr std::size_t kMaxCurves = 7;
 constexpr std::int64_t kAnswer = 1024;  // tokens of an answer where nothing else is asked for
 
 // The last rung of each plan: with a near part most rungs differ in their border alone.
@@ -28,32 +26,6 @@ std::vector<std::size_t> last_rungs(const Ladder& ladder) {
     if (i + 1 == rungs.size() || !rungs[i].plan.same_numbers(rungs[i + 1].plan)) last.push_back(i);
   }
   return last;
-}
-
-// Empty where no plan tells pairs apart: the table says as much as flat lines would.
-std::string factor_figure(const Ladder& ladder, const std::vector<std::size_t>& last) {
-  const auto is_flat = [](const Rung& rung) {
-    const auto& factor = rung.plan.factor();
-    return std::ranges::adjacent_find(factor, std::not_equal_to<>()) == factor.end();
-  };
-  if (std::ranges::all_of(ladder.rungs(), is_flat)) return "";
-  report::LineChart chart;
-  chart.title = "Factor that divides the angle of each pair";
-  chart.x.label = "pair, fast to slow";
-  chart.y.label = "factor";
-  chart.y.spacing = report::Spacing::log;
-  chart.dots = false;
-  // As many plans as a chart can show, including the first and the last.
-  const std::size_t curves = std::min(last.size(), kMaxCurves);
-  for (std::size_t i = 0; i < curves; ++i) {
-    const Rung& rung = ladder.rungs()[last[curves == 1 ? 0 : i * (last.size() - 1) / (curves - 1)]];
-    const report::Series series{
-        cat("up to ", tokens_text(rung.length)), int(i) % report::kColours, false, {}};
-    chart.series.push_back(with_values(series, rung.plan.factor()));
-  }
-  const std::string note =
-      last.size() > kMaxCurves ? cat(kMaxCurves, " of ", last.size(), " plans are shown.") : "";
-  return to_html(report::Figure{"", "factors", chart.title, note, chart});
 }
 
 std::string plan_table(const Ladder& ladder, const std::vector<std::size_t>& last) {
@@ -119,7 +91,6 @@ std::string serve_page(const Service& service) {
       {"PLACEHOLDER", chat ? "Ask something" : "Start a text for the model to continue"},
       {"LADDER", plan_table(ladder, last)},
       {"WORDS", words()},
-      {"FIGURE", factor_figure(ladder, last)},
       {"VERSION", report::escaped(version())}};
   const std::string source = embedded::serve_html;
   std::string out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How exported files get onto the disk, as another architecture, or as the nearest YaRN;
+// How exported files get onto the disk, as another architecture, or with keys for YaRN;
 // tests/integration runs what is in them.
 
 #include "base/text.h"
@@ -42,8 +42,8 @@ TEST(WriteExport, PublishesOnlyWhatWasVerified) {
   const fs::path out = in.folder / "out.gguf";
   const GgufExport exported = in.to(out);
   const auto fails = [&](Staging&, const GgufExport& staged) {
-    EXPECT_EQ(read_gguf(staged.files.front().path).rope_factors("rope_freqs.weight").back(), 4);
-    EXPECT_EQ(staged.files.front().path.filename(), "out.gguf");
+    EXPECT_EQ(read_gguf(staged.file.path).rope_factors("rope_freqs.weight").back(), 4);
+    EXPECT_EQ(staged.file.path.filename(), "out.gguf");
     throw Error(ErrorKind::goal_not_met, "something differs", "report it");
   };
   EXPECT_ERROR(write_export(exported, false, {}, fails), goal_not_met, "differs");
@@ -98,65 +98,27 @@ std::string relabel(const test::Arguments& a) {
 
 TEST(Relabel, IsDoneOrRefused) { test::expect_functions("relabel", {{"as", relabel}}); }
 
-Geometry geometry() { return {.rotary_dim = 128, .base = 500000, .train_length = 8192}; }
-
-Plan plan_of(const std::string& method, double scale, const Parameters& parameters = {}) {
-  return make_plan(geometry(), {.method = method, .scale = scale, .parameters = parameters});
-}
-
-Parameters betas(double fast, double slow) {
-  Parameters p;
-  p.beta_fast = fast;
-  p.beta_slow = slow;
-  return p;
-}
-
-TEST(YarnFit, FindsYarnItself) {
-  const YarnFit fit = fit_yarn(plan_of("yarn", 16));
-  EXPECT_EQ(fit.scale, 16);
-  EXPECT_EQ(fit.original_length, 8192);
-  EXPECT_EQ(fit.largest_error, 0);
-  EXPECT_EQ(fit.beta_fast, 32);
-  EXPECT_EQ(fit.beta_slow, 1);
-}
-
-// Twice the turns at both ends is half the original length.
-TEST(YarnFit, FindsAMovedRamp) {
-  const YarnFit fit = fit_yarn(plan_of("yarn", 8, betas(64, 2)));
-  EXPECT_LT(fit.largest_error, 1e-9);
-  EXPECT_NEAR(fit.scale, 8, 1e-6);
-}
-
-std::vector<double> errors_of(const Plan& yarn, const Plan& plan) {
-  std::vector<double> errors;
-  for (std::size_t i = 0; i < plan.theta().size(); ++i) {
-    errors.push_back(std::abs(yarn.theta()[i] / plan.theta()[i] - 1));
+// "METHOD": the keys of a plan at 4 windows, in a file of an architecture that takes no factors.
+std::string keys(const test::Arguments& a) {
+  const File file(llama_gguf({.architecture = "qwen3"}));
+  const MethodSpec spec = parse_method(a[0]);
+  const Plan plan = make_plan(file.model.geometry,
+                              {.method = spec.name, .scale = 4, .parameters = spec.parameters});
+  const fs::path out = file.folder / "out.gguf";
+  write_gguf(plan_gguf_export(file.gguf, file.model, plan, {.out = out, .length = 16384}).file, {});
+  const Gguf back = read_gguf(out);
+  std::vector<std::string> found;
+  for (const char* key : {"freq_base", "scaling.factor", "scaling.attn_factor"}) {
+    const auto value = back.first().real(cat("qwen3.rope.", key));
+    if (value) found.push_back(cat(key, " ", significant(*value, 6)));
   }
-  return errors;
+  const char* original = "scaling.original_context_length";
+  found.push_back(
+      cat(original, " ", *back.first().integer(cat("qwen3.rope.", original), 1, 1 << 20)));
+  return joined(found, ", ");
 }
 
-TEST(YarnFit, ReportsItsError) {
-  for (const char* method : {"pro", "uni", "regressive", "yarn-rotations", "llama3"}) {
-    SCOPED_TRACE(method);
-    const Plan plan = plan_of(method, 16);
-    const YarnFit fit = fit_yarn(plan);
-    // The errors again, from the YaRN that the fit names.
-    const Plan yarn = plan_of("yarn", fit.scale, betas(fit.beta_fast, fit.beta_slow));
-    const std::vector<double> errors = errors_of(yarn, plan);
-    const double largest = std::ranges::max(errors);
-    EXPECT_NEAR(fit.largest_error, largest, 1e-9);
-    EXPECT_NEAR(fit.mean_error,
-                std::accumulate(errors.begin(), errors.end(), 0.0) / double(errors.size()), 1e-9);
-    EXPECT_GT(largest, 1e-3);
-    // No neighbour is better.
-    for (const double scale : {fit.scale * 0.99, fit.scale * 1.01}) {
-      const Plan other = plan_of("yarn", scale, betas(fit.beta_fast, fit.beta_slow));
-      EXPECT_GE(std::ranges::max(errors_of(other, plan)), largest - 1e-9);
-    }
-    // Nor the plain YaRN of the same scale.
-    EXPECT_LE(largest, std::ranges::max(errors_of(plan_of("yarn", 16), plan)) + 1e-12);
-  }
-}
+TEST(Keys, ExpressAPlanOrAreRefused) { test::expect_functions("gguf_keys", {{"of", keys}}); }
 
 }  // namespace
 }  // namespace mrrope::exporting

@@ -51,7 +51,7 @@ TEST(GgufCopy, ReplacesAddsAndDrops) {
               integer_key("big", GgufType::u64, std::uint64_t{1} << 40)};
   out.tensors = {f32_tensor("rope_freqs.weight", {1, 2, 4}),
                  copied(source.first(), source.first().tensors[1])};
-  write_gguf({out}, {});
+  write_gguf(out, {});
   const Gguf back = read_gguf(out.path);
   EXPECT_EQ(back.first().text("general.title"), "Small Llama");
   EXPECT_EQ(back.first().real("x"), 0.25);
@@ -104,7 +104,7 @@ TEST(GgufCopy, RefusesASourceThatChanged) {
   out.path = folder / "out.gguf";
   out.tensors = {copied(source.first(), source.first().tensors[0])};
   folder.write("in.gguf", read_file(in) + "more");
-  EXPECT_ERROR(write_gguf({out}, {}), failed, "in.gguf");
+  EXPECT_ERROR(write_gguf(out, {}), failed, "in.gguf");
   EXPECT_FALSE(std::filesystem::exists(out.path));
 }
 
@@ -115,12 +115,12 @@ TEST(GgufCopy, CreatesFilesAndNeverOverwrites) {
   GgufFileOut b;
   b.path = folder / "b.gguf";
   folder.write("b.gguf", "taken");
-  EXPECT_ERROR(write_gguf({b}, {}), failed, "b.gguf");
+  EXPECT_ERROR(write_gguf(b, {}), failed, "b.gguf");
   EXPECT_EQ(read_file(b.path), "taken");
   const auto give_up = [](std::uint64_t) {
     throw Error(ErrorKind::interrupted, "interrupted", "again");
   };
-  EXPECT_ERROR(write_gguf({a}, give_up), interrupted, "interrupted");
+  EXPECT_ERROR(write_gguf(a, give_up), interrupted, "interrupted");
   EXPECT_FALSE(std::filesystem::exists(a.path));
 }
 

@@ -232,20 +232,5 @@ TEST(Report, PicturesComeAfterTheHeadline) {
   EXPECT_LT(page.size(), 1000000u);
 }
 
-TEST(Report, ExplainsAScaleThatIsMoreThanAsked) {
-  RecordedMethod m;
-  m.method = "far:pi";
-  m.scale = 24.8;
-  m.scale_reason = "headroom 1.6";
-  EXPECT_EQ(scale_text(m, 1024, 8192),
-            " far:pi has a scale of 24.8, more than the 8 windows of 8k tokens: headroom 1.6.");
-  m.scale_reason.clear();
-  m.scale = 16;
-  EXPECT_TRUE(contains(scale_text(m, 1024, 8192), "it is made for 16k."));
-  EXPECT_EQ(scale_text(m, 1024, 16384), "");
-  m.untouched = true;
-  EXPECT_EQ(scale_text(m, 1024, 8192), "");
-}
-
 }  // namespace
 }  // namespace mrrope::report

@@ -185,25 +185,22 @@ TEST(Theory, EmptyAndOversizedCurves) {
   EXPECT_ERROR(linear_range(theta, 1), usage, "1");
 }
 
-// Rotating both and multiplying is the same as turning their product by the distance.
-TEST(Attention, ScoreIsThatOfTheRotatedVectors) {
+// All pairs make the dot product, and each is counted once.
+TEST(Attention, ScoreIsThatOfThePairs) {
+  std::vector<float> q(16);
+  std::vector<float> k(16);
+  double whole = 0;
+  for (int i = 0; i < 16; ++i) {
+    q[std::size_t(i)] = float(i % 5) - 1.5F;
+    k[std::size_t(i)] = float(i % 7) * 0.5F - 1;
+    whole += double(q[std::size_t(i)]) * k[std::size_t(i)];
+  }
   for (const Pairing pairing : {Pairing::halves, Pairing::interleaved}) {
     const Geometry g{.rotary_dim = 16, .base = 10000, .train_length = 256, .pairing = pairing};
-    const Plan plan = make_plan(g, Extension{});
-    std::vector<float> q(16);
-    std::vector<float> k(16);
-    for (int i = 0; i < 16; ++i) {
-      q[std::size_t(i)] = float(i % 5) - 1.5F;
-      k[std::size_t(i)] = float(i % 7) * 0.5F - 1;
-    }
-    std::vector<double> rq(q.begin(), q.end());
-    std::vector<double> rk(k.begin(), k.end());
-    rotate_reference(plan, 300, std::span<double>(rq));
-    rotate_reference(plan, 77, std::span<double>(rk));
-    double expected = 0;
-    for (std::size_t i = 0; i < 16; ++i) expected += rq[i] * rk[i];
-    EXPECT_NEAR(score_at(pair_product(q, k, 8, pairing), angles_at(plan.theta(), 0, 8, 223)),
-                expected, 1e-9);
+    EXPECT_NEAR(pair_score(q, k, 0, 3, g) + pair_score(q, k, 3, 8, g), whole, 1e-9);
+    const std::size_t partner = pairing == Pairing::halves ? 8 : 1;
+    EXPECT_NEAR(pair_score(q, k, 0, 1, g), double(q[0]) * k[0] + double(q[partner]) * k[partner],
+                1e-9);
   }
 }
 

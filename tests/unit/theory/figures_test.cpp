@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/random.h"
 #include "support/test.h"
 #include "theory/theory_figure.h"
 
@@ -56,40 +55,7 @@ TEST(TheoryPage, PicturesComeBeforeWords) {
   EXPECT_EQ(maps[0].rows, (std::vector<std::string>{"none 7", "none 300", "pro 7", "pro 300"}));
 }
 
-Capture some_capture() {
-  Random random(3);
-  CapturedLayer layer{5, 4, 2, 16, {}, {}};
-  Capture capture{32, {}};
-  const auto draw = [&] { return float(random.below(2001)) / 1000 - 1; };
-  for (int i = 0; i < 32 * 4 * 16; ++i) layer.queries.push_back(draw());
-  for (int i = 0; i < 32 * 2 * 16; ++i) layer.keys.push_back(draw());
-  capture.layers.push_back(layer);
-  return capture;
-}
-
-TEST(AttentionFigure, NeedsOnlyCapturedVectors) {
-  const auto plans = plans_of({"none", "pro"}, 4);
-  const TheoryFigure a = attention_figure(kSmall, plans, some_capture(), {"a model", 10, 1});
-  EXPECT_EQ(a.json["model"], "a model");
-  EXPECT_EQ(a.json["layers"], "5");
-  EXPECT_EQ(a.json["tokens"], 32);
-  EXPECT_EQ(a.json["distances"].back(), 1024);
-  ASSERT_EQ(a.json["plans"].size(), 2u);
-  EXPECT_TRUE(a.json["plans"][1]["ks"].is_number());
-  ASSERT_EQ(a.figures.size(), 2u);
-  // Only plans that meet new angles have a row.
-  const auto& maps = std::get<std::vector<report::HeatMap>>(a.figures[1].content);
-  for (const auto& row : maps[0].values) EXPECT_GT(*std::max_element(row.begin(), row.end()), 0);
-  EXPECT_EQ(attention_figure(kSmall, plans, some_capture(), {"a model", 10, 1}).json, a.json);
-  EXPECT_NE(attention_figure(kSmall, plans, some_capture(), {"a model", 10, 2}).json, a.json);
-  // Without a plan that reaches past the window nothing can be compared there.
-  const auto inside = plans_of({"none"}, 1);
-  EXPECT_TRUE(attention_figure(kSmall, inside, some_capture(), {"a model", 10, 1})
-                  .json["plans"][0]["ks"]
-                  .is_null());
-}
-
-TEST(AttentionRun, DrawsPairsAtTheDistancesOfTheText) {
+TEST(AttentionFigure, DrawsPairsAtTheDistancesOfTheText) {
   const AttentionPlaces drawn = draw_places(kSmall, {{2, 4}, {7, 8}}, 2048, {"a model", 10, 1});
   EXPECT_EQ(drawn.distances.back(), 2048 - 128);
   ASSERT_EQ(drawn.places.size(), drawn.distances.size() * 10);
@@ -108,7 +74,7 @@ TEST(AttentionRun, DrawsPairsAtTheDistancesOfTheText) {
 }
 
 // A model whose rotated vectors are known: the score at distance d is then d itself.
-TEST(AttentionRun, ShowsTheScoresThatWereRead) {
+TEST(AttentionFigure, ShowsTheScoresThatWereRead) {
   const auto plans = plans_of({"none", "pro"}, 4);
   const AttentionRequest request{"a model", 3, 1};
   const AttentionPlaces drawn = draw_places(kSmall, {{0, 2}}, 1024, request);
@@ -128,8 +94,7 @@ TEST(AttentionRun, ShowsTheScoresThatWereRead) {
   }
   std::vector<RotatedPair> inside;
   for (const PairPlace& p : drawn.inside) inside.push_back(pair_with(double(p.query - p.key)));
-  const TheoryFigure f = attention_run_figure(kSmall, plans, drawn, rotated, inside, request);
-  EXPECT_EQ(f.json["as_it_runs"], true);
+  const TheoryFigure f = attention_figure(kSmall, plans, drawn, rotated, inside, request);
   EXPECT_EQ(f.json["tokens"], 1024);
   ASSERT_EQ(f.json["plans"].size(), 2u);
   for (std::size_t d = 0; d < drawn.distances.size(); ++d) {

@@ -71,14 +71,11 @@ TEST_F(SearchTest, ChoosesTheBestFullyMeasuredPlanWithinTheBudget) {
       // Plans that differ in sharpen alone are equal to a scripted model.
       EXPECT_LE(r.trials[r.front[i]].answer_loss.value, r.trials[r.front[i - 1]].answer_loss.value);
     }
-    EXPECT_EQ(r.path.back().trial, r.best);
   }
 }
 
 TEST_F(SearchTest, SameSeedGivesTheSamePath) {
-  const auto text = [&](const SearchResult& r) {
-    return to_json(r, make_space(model_->facts().geometry, 1024, Growth::none), 0.05).dump();
-  };
+  const auto text = [&](const SearchResult& r) { return to_json(r, 0.05).dump(); };
   const std::string a = text(run());
   EXPECT_EQ(a, text(run()));
   options_.seed = 2;

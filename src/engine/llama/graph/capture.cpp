@@ -72,9 +72,8 @@ std::vector<WatchedLayer> chosen_layers(const std::vector<WatchedLayer>& there,
 }
 
 // Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
-OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool whole_windows,
-                         std::string_view text, std::int64_t tokens,
-                         const std::vector<int>& layers) {
+OpenedModel open_to_read(const Model& model, const LocalOptions& options, std::string_view text,
+                         std::int64_t tokens, const std::vector<int>& layers) {
   unsupported_if(model.format != "gguf", cat(model.path.string(), " is not a GGUF file"),
                  "give a GGUF file: the figure runs the model");
   OpenedModel out{model,
@@ -85,7 +84,7 @@ OpenedModel open_to_read(const Model& model, const LocalOptions& options, bool w
                   {}};
   out.text = first_tokens(out.model.get(), model.path.filename().string(), text, tokens);
   out.params.n_seq_max = 1;
-  out.params.swa_full = whole_windows;
+  out.params.swa_full = keeps_windows_whole(options);
   out.rotations = probe_rotations(out.model.get(), out.params);
   check_rotations(out.rotations, model);
   out.layers = chosen_layers(rotating_layers(out.rotations), layers);
@@ -107,28 +106,24 @@ struct WantedRow {
   std::vector<float>* to = nullptr;
 };
 
-// Sees rotations of a decode, by their numbers: what they turn or, under a plan, what becomes of
-// it.
+// Sees what rotations of a decode make, by their numbers.
 struct Watch {
-  std::vector<bool> wanted;  // per rotation
-  std::function<void(std::size_t rotation, const ggml_tensor* vectors)> see;
-  Injector* plan = nullptr;
+  Injector& plan;
+  std::vector<bool> wanted{};  // per rotation
+  std::function<void(std::size_t rotation, const ggml_tensor* vectors)> see{};
   std::size_t next = 0;  // rotation of this decode
-  std::string failure;
+  std::string failure{};
 
   static bool callback(ggml_tensor* node, bool ask, void* data) noexcept {
     auto& self = *static_cast<Watch*>(data);
-    if (self.plan != nullptr) Injector::callback(node, ask, self.plan);
+    Injector::callback(node, ask, &self.plan);
     // libllama does not pass a declined node again, so each one is counted here.
     const bool rotates = node->op == GGML_OP_ROPE;
     if (rotates && ask) ++self.next;
     const bool wanted =
         rotates && self.next > 0 && self.next <= self.wanted.size() && self.wanted[self.next - 1];
-    // A rotation may overwrite what it turns, so that is seen before. It is computed by then: where
-    // operands are seen, libllama computes node by node.
-    const bool operands = self.plan == nullptr;
-    if (wanted && ask == operands) self.keep(operands ? node->src[0] : node);
-    return operands || !ask || wanted;
+    if (wanted && !ask) self.keep(node);
+    return !ask || wanted;
   }
 
   void keep(const ggml_tensor* vectors) noexcept {
@@ -170,61 +165,13 @@ Operand operand_of(const std::string& name) {
   return {std::atoi(name.c_str() + dash + 1), first == 'Q' || first == 'q'};
 }
 
-Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
-                          std::int64_t tokens, const std::vector<int>& layers) {
-  refuse_if(tokens < 2 || tokens > 65536, cat(tokens, " tokens cannot be captured at once"),
-            "give --length from 2 to 65536");
-  options.ubatch = int(tokens);
-  OpenedModel opened = open_to_read(model, options, true, text, tokens, layers);
-  std::ranges::sort(opened.layers, {}, &WatchedLayer::layer);
-  Capture capture{tokens, {}};
-  for (const WatchedLayer& l : opened.layers) {
-    const Rotation& q = opened.rotations[l.query];
-    capture.layers.push_back({l.layer, q.heads, opened.rotations[l.key].heads, q.row, {}, {}});
-  }
-  std::vector<std::vector<float>*> kept(opened.rotations.size());  // null: not wanted
-  for (std::size_t i = 0; i < opened.layers.size(); ++i) {
-    kept[opened.layers[i].query] = &capture.layers[i].queries;
-    kept[opened.layers[i].key] = &capture.layers[i].keys;
-  }
-  Watch watch;
-  watch.wanted = mapped(kept, [](const std::vector<float>* to) { return to != nullptr; });
-  watch.see = [&](std::size_t rotation, const ggml_tensor* vectors) {
-    const auto row = std::size_t(vectors->ne[0]);
-    const auto heads = std::size_t(vectors->ne[1]);
-    std::vector<float>& out = *kept[rotation];
-    out.resize(std::size_t(ggml_nelements(vectors)));
-    for (std::size_t i = 0; i < out.size() / row; ++i) {
-      read_vector(vectors, i / heads, i % heads, out.data() + i * row);
-    }
-  };
-  opened.params.cb_eval = Watch::callback;
-  opened.params.cb_eval_user_data = &watch;
-  const LlamaPtr<llama_context> context = make_context(opened.model.get(), opened.params);
-  const int code =
-      llama_decode(context.get(), llama_batch_get_one(opened.text.data(), int(tokens)));
-  if (code != 0 || !watch.failure.empty()) {
-    fail(cat("reading ", tokens, " tokens failed: ", watch.failure, take_llama_log()),
-         "give a smaller --length");
-  }
-  for (const CapturedLayer& l : capture.layers) {
-    const auto size = std::size_t(tokens) * std::size_t(l.row);
-    unsupported_if(l.queries.size() != size * std::size_t(l.heads) ||
-                       l.keys.size() != size * std::size_t(l.kv_heads),
-                   cat("layer ", l.layer, " was not seen in the graph as expected"),
-                   "choose other --layers");
-  }
-  return capture;
-}
-
 PairReader::PairReader(const Model& model, const LocalOptions& given, std::string_view text,
                        std::int64_t tokens, const std::vector<int>& layers) {
   LocalOptions options = given;
   options.context = tokens;
   options.timelines = 1;
   prepare(model, options);
-  opened_ = std::make_shared<OpenedModel>(
-      open_to_read(model, options, keeps_windows_whole(options), text, tokens, layers));
+  opened_ = std::make_shared<OpenedModel>(open_to_read(model, options, text, tokens, layers));
   for (const WatchedLayer& l : opened_->layers) {
     layers_.push_back({l.layer, opened_->rotations[l.query].heads});
   }
@@ -245,8 +192,7 @@ std::vector<RotatedPair> PairReader::read(const Plan& plan, std::span<const Pair
     wanted[l.query].push_back({p.query, p.head, &out[i].query});
     wanted[l.key].push_back({p.key, p.head / shared, &out[i].key});
   }
-  Watch watch;
-  watch.plan = &injector;
+  Watch watch{injector};
   for (std::vector<WantedRow>& rows : wanted) {
     std::ranges::stable_sort(
         rows, [](const WantedRow& a, const WantedRow& b) { return a.position < b.position; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries and keys of a real model, read from its graph through the evaluation callback, in
-// contexts of their own: nothing here touches a model that is under a ladder.
+// Queries and keys of a real model, read from its graph through the evaluation callback, in a
+// context of its own: nothing here touches a model that is under a ladder.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,6 @@ Operand operand_of(const std::string& name);
 std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
                                 std::string_view text, std::int64_t wanted);
 
-// Reads the first `tokens` tokens of the text (BOS included) with the unmodified model and keeps
-// the queries and keys of these layers, before they are rotated; no layers given: four, evenly
-// spread. Throws Error: usage (a text too short, a layer that does not rotate), unsupported,
-// failed.
-Capture capture_attention(const Model& model, LocalOptions options, std::string_view text,
-                          std::int64_t tokens, const std::vector<int>& layers);
-
 struct OpenedModel;
 
 // Rotated queries and keys of a model that runs under a plan, at chosen places of a long text. The
@@ -45,7 +38,8 @@ struct OpenedModel;
 // memory does not depend on the length.
 class PairReader {
  public:
-  // Loads the model; the rest as above, and out_of_memory.
+  // Loads the model. No layers given: four, evenly spread. Throws Error: usage (a text too short,
+  // a layer that does not rotate), unsupported, out_of_memory, failed.
   PairReader(const Model& model, const LocalOptions& options, std::string_view text,
              std::int64_t tokens, const std::vector<int>& layers);
 
