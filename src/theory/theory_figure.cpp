@@ -314,16 +314,17 @@ TheoryFigure distance_figure(const Geometry& g, const std::vector<NamedLadder>& 
   return result;
 }
 
-TheoryFigure ladder_figure(const Geometry& g, const std::vector<NamedLadder>& ladders) {
+namespace {
+
+// Steps of a value that holds from one length of the sequence to the next. name: its key in JSON.
+TheoryFigure steps_figure(const Geometry& g, const std::vector<NamedLadder>& ladders,
+                          const std::string& name, const std::string& title, const char* file,
+                          double (*value_of)(const Rung&), double least, const char* note) {
   TheoryFigure result;
-  result.title = "The scale in force at each length";
-  result.words = cat(geometry_text(g),
-                     "\nA static plan has one scale from the first token on. One that grows has "
-                     "scale 1 up to the window. With a near part the scale is that of far keys.\n");
-  report::DataTable table = new_table("Scale in force", {"method", "up to", "scale"});
-  report::LineChart chart = curve_chart(
-      g, "Scale in force", {"tokens in the sequence", report::Spacing::linear}, "scale");
-  chart.y.include = {0};
+  report::DataTable table = new_table(title, {"method", "up to", name});
+  report::LineChart chart =
+      curve_chart(g, title, {"tokens in the sequence", report::Spacing::linear}, name);
+  chart.y.include = {least};
   report::Palette palette;
   ordered_json& list = result.json["methods"] = ordered_json::array();
   for (const NamedLadder& named : ladders) {
@@ -332,23 +333,49 @@ TheoryFigure ladder_figure(const Geometry& g, const std::vector<NamedLadder>& la
     const std::vector<Rung>& rungs = named.ladder.rungs();
     double from = 0;
     for (std::size_t i = 0; i < rungs.size(); ++i) {
-      const double scale = rungs[i].plan.extension().scale;
-      if (i + 1 < rungs.size() && rungs[i + 1].plan.extension().scale == scale) continue;
+      const double value = value_of(rungs[i]);
+      if (i + 1 < rungs.size() && value_of(rungs[i + 1]) == value) continue;
       const auto length = double(rungs[i].length);
-      series.points.push_back({from, scale});
-      series.points.push_back({length, scale});
+      series.points.push_back({from, value});
+      series.points.push_back({length, value});
       from = length;
-      table.rows.push_back({named.name, cat(rungs[i].length), significant(scale, 5)});
-      steps.push_back({{"up_to", rungs[i].length}, {"scale", scale}});
+      table.rows.push_back({named.name, cat(rungs[i].length), significant(value, 5)});
+      steps.push_back({{"up_to", rungs[i].length}, {name, value}});
     }
     chart.series.push_back(std::move(series));
     list.push_back({{"method", named.name}, {"steps", std::move(steps)}});
   }
   result.json["geometry"] = geometry_fields(g);
   set_table(result, std::move(table));
-  add_chart(result, "ladder", std::move(chart),
-            "Lower is closer to the model as it was trained; left of the window only methods that "
-            "grow are at 1.");
+  add_chart(result, file, std::move(chart), note);
+  return result;
+}
+
+}  // namespace
+
+TheoryFigure ladder_figure(const Geometry& g, const std::vector<NamedLadder>& ladders) {
+  TheoryFigure result = steps_figure(
+      g, ladders, "scale", "Scale in force", "ladder",
+      [](const Rung& rung) { return rung.plan.extension().scale; }, 0,
+      "Lower is closer to the model as it was trained; left of the window only methods that "
+      "grow are at 1.");
+  result.title = "The scale in force at each length";
+  result.words = cat(geometry_text(g),
+                     "\nA static plan has one scale from the first token on. One that grows has "
+                     "scale 1 up to the window. With a near part the scale is that of far keys.\n");
+  return result;
+}
+
+TheoryFigure sharpness_figure(const Geometry& g, const std::vector<NamedLadder>& ladders) {
+  TheoryFigure result = steps_figure(
+      g, ladders, "sharpness", "Queries are multiplied by", "sharpness",
+      [](const Rung& rung) { return rung.sharpness; }, 1,
+      "At 1 queries are those of the model. The more keys there are, the more attention would "
+      "spread over them.");
+  result.title = "How much queries are sharpened at each length";
+  result.words =
+      cat(geometry_text(g), "\nBeyond the window of L tokens, up to the n where a rung ends: ",
+          "(ln n / ln L)^(G log2(n / L)), G being the parameter sharpen.\n");
   return result;
 }
 

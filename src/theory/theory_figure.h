@@ -82,6 +82,9 @@ TheoryFigure distance_figure(const Geometry& geometry, const std::vector<NamedLa
 // The scale of each method at every length.
 TheoryFigure ladder_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
 
+// What each method multiplies queries by at every length.
+TheoryFigure sharpness_figure(const Geometry& geometry, const std::vector<NamedLadder>& ladders);
+
 // Errors of cosines and sines against the position, of mrrope and of a product of floats.
 TheoryFigure rounding_figure(const Geometry& geometry);
 

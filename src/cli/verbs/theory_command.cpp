@@ -242,11 +242,12 @@ void run_distance(const TheoryFlags& flags) {
   print_theory(flags, distance_figure(g, ladders, length));
 }
 
-void run_ladder(const TheoryFlags& flags) {
+// A figure of ladders, by default of these methods.
+using LadderFigure = theory::TheoryFigure(const Geometry&, const std::vector<theory::NamedLadder>&);
+void run_ladders(const TheoryFlags& flags, const char* methods, LadderFigure& figure) {
   const Geometry g = theory_geometry(flags);
   std::int64_t length = 0;
-  const auto ladders = theory_ladders(flags, g, "pro,elastic:pro,far:pi", length);
-  print_theory(flags, ladder_figure(g, ladders));
+  print_theory(flags, figure(g, theory_ladders(flags, g, methods, length)));
 }
 
 // "2..64": every whole number from the first to the last.
@@ -355,7 +356,12 @@ void add_theory(CLI::App& app) {
   add_estimate(verb);
   add_plan_figure(verb, "factors", run_factors);
   add_plan_figure(verb, "distance", run_distance);
-  add_plan_figure(verb, "ladder", run_ladder);
+  add_plan_figure(verb, "ladder", [](const TheoryFlags& given) {
+    run_ladders(given, "pro,elastic:pro,far:pi", theory::ladder_figure);
+  });
+  add_plan_figure(verb, "sharpness", [](const TheoryFlags& given) {
+    run_ladders(given, "far:pi,far:pi(sharpen=0.1)", theory::sharpness_figure);
+  });
   const auto [rounding, flags] = add_figure(verb, "rounding", [](const TheoryFlags& given) {
     print_theory(given, theory::rounding_figure(theory_geometry(given)));
   });
