@@ -32,18 +32,23 @@ ask far 8301 cached far-uncached http://127.0.0.1:8303 "$refs/tiny" 0.02 0.001
 ask far 8301 load "$refs/tiny" 0.02 1100 # beyond the window, where plans differ
 lengths=(--ctx 8k --lengths "2k,4k,8k")
 needles=(--form planted --samples 4 --depths "0,25,50,75,100")
+found() { # TASK NAME ARGUMENT...: what a server, or mrrope's engine, finds
+  local task=$1 name=$2
+  shift 2
+  timeout 90 "$MRROPE" eval "$task" "$@" "${lengths[@]}" -o "$WORK/far-$task-$name" >"$logs/far-$task-$name.txt" 2>&1
+  say "$task $name: exit $?"
+  tail -n 8 "$logs/far-$task-$name.txt" | tee -a "$summary"
+}
 "$serve" start yarn "$models/tiny-yarn" 8307 --dtype float16
 for pair in far-half:8304 yarn:8307; do
   "$serve" wait "${pair%:*}" "${pair#*:}" 240
-  timeout 90 "$MRROPE" eval needle --endpoint "http://127.0.0.1:${pair#*:}/v1" --parallel 32 "${lengths[@]}" \
-    "${needles[@]}" -o "$WORK/far-needle-${pair%:*}" >"$logs/far-needle-${pair%:*}.txt" 2>&1
-  say "needle ${pair%:*}: exit $?"
-  tail -n 8 "$logs/far-needle-${pair%:*}.txt" | tee -a "$summary"
+  there=(--endpoint "http://127.0.0.1:${pair#*:}/v1" --parallel 32)
+  found needle "${pair%:*}" "${there[@]}" "${needles[@]}"
+  found ruler "${pair%:*}" "${there[@]}" --samples 5
 done
-timeout 90 "$MRROPE" eval needle "$kit/home/models/mrrope-tiny.gguf" --method 'far:pi(rung_step=2)' "${lengths[@]}" \
-  "${needles[@]}" -o "$WORK/far-needle-own" >"$logs/far-needle-own.txt" 2>&1
-say "needle, mrrope's engine: exit $?"
-tail -n 8 "$logs/far-needle-own.txt" | tee -a "$summary"
+here=("$kit/home/models/mrrope-tiny.gguf" --method 'far:pi(rung_step=2)')
+found needle own "${here[@]}" "${needles[@]}"
+found ruler own "${here[@]}" --samples 5
 "$serve" stop far far-tight far-uncached far-half far-half-tight far-bf16 far-v1 yarn
 
 "$python" "$scripts/random_1b.py" "$models/1b-far" && {
