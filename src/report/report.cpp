@@ -295,9 +295,9 @@ std::string report_page(const std::vector<RunRecord>& records) {
     for (const TaskTable& t : tables) {
       if (t.section == section) shown += table_html(t.table);
     }
-    if (lines.empty() && maps.empty() && shown.empty()) continue;
-    body += cat("<h2>", escaped(section), "</h2>\n", maps);
-    if (section == kSearchSection) body += search_part(records);
+    const std::string search = section == kSearchSection ? search_part(records) : "";
+    if (lines.empty() && maps.empty() && shown.empty() && search.empty()) continue;
+    body += cat("<h2>", escaped(section), "</h2>\n", maps, search);
     if (!lines.empty()) body += cat("<div class=\"grid\">\n", lines, "</div>\n");
     if (!shown.empty()) {
       // Charts have the same numbers; a task without a chart shows its table at once.

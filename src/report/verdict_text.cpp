@@ -81,9 +81,11 @@ std::string method_argument(const RunRecord& record, const std::string& name) {
   return "--method " + shell_word(to_string(method));
 }
 
+// At the longest length that a run measured.
 std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& of,
                        const std::string& method, const std::string& plan) {
   std::string text;
+  std::int64_t longest = 0;
   for (const RunRecord& record : records) {
     const eval::ResultTable& r = record.table;
     const eval::MethodRow* row = r.find_method(method);
@@ -91,16 +93,16 @@ std::string needles_of(const std::vector<RunRecord>& records, const RunRecord& o
         row->plan != plan) {
       continue;
     }
-    for (std::size_t l = r.lengths.size(); l-- > 0;) {
-      const eval::ResultRow* found = r.find(method, r.lengths[l], eval::kContains);
-      if (found == nullptr || found->estimate.n == 0) continue;
+    for (const std::int64_t length : r.lengths) {
+      const eval::ResultRow* found = r.find(method, length, eval::kContains);
+      if (length <= longest || found == nullptr || found->estimate.n == 0) continue;
+      longest = length;
       const eval::Estimate& e = found->estimate;
       text = cat(" finds ", fixed(100 * e.value, 0),
                  std::isfinite(e.error) ? cat(" +- ", fixed(100 * e.error, 0)) : std::string(),
                  r.units == "texts" ? " % of the needles in " : " % of ",
-                 plural(e.n, r.units == "texts" ? "text" : "needle"), " at ",
-                 length_text(r.lengths[l]), ".");
-      break;
+                 plural(e.n, r.units == "texts" ? "text" : "needle"), " at ", length_text(length),
+                 ".");
     }
   }
   return text;
