@@ -25,7 +25,7 @@ TEST(Capture, ReadsVectorsAfterTheRotation) {
   options.threads = 2;
   std::string text;
   for (int i = 0; i < 40; ++i) text += " theorem theorem theorem";
-  PairReader reader(model, options, text, 64, {0});
+  PairReader reader(model, options, first_tokens(*open_vocabulary(model), text, 64), {0});
   const Plan none = make_plan(model.geometry, {});
   std::vector<PairPlace> places;
   for (std::int64_t t = 20; t < 60; ++t) places.push_back({0, 0, t, t - 1});
@@ -49,6 +49,21 @@ TEST(Capture, ReadsVectorsAfterTheRotation) {
     if (worst < 1e-4 * largest) ++same;
   }
   EXPECT_EQ(same, 1);
+}
+
+// The tiny model has four heads of queries, and two of keys: each is read with the key that it
+// sees.
+TEST(Capture, HeadsShareKeys) {
+  const Model model = read_model(MRROPE_TINY_MODEL);
+  PairReader reader(model, {}, first_tokens(*open_vocabulary(model), "One two three four", 4), {1});
+  ASSERT_EQ(reader.layers().front().heads, 4);
+  const std::vector<RotatedPair> pairs = reader.read(
+      make_plan(model.geometry, {}),
+      std::vector<PairPlace>{{1, 0, 3, 2}, {1, 1, 3, 2}, {1, 2, 3, 2}, {1, 3, 3, 2}}, 4);
+  EXPECT_EQ(pairs[0].key, pairs[1].key);
+  EXPECT_NE(pairs[1].key, pairs[2].key);
+  EXPECT_EQ(pairs[2].key, pairs[3].key);
+  EXPECT_NE(pairs[0].query, pairs[1].query);
 }
 
 }  // namespace

@@ -15,6 +15,10 @@ std::string some_text() {
   return text;
 }
 
+std::vector<Token> some_tokens(const Model& model, std::int64_t count) {
+  return first_tokens(*open_vocabulary(model), some_text(), count);
+}
+
 LocalOptions small_steps() {
   LocalOptions options;
   options.threads = 2;
@@ -59,7 +63,7 @@ double turned_score(const RotatedPair& pair, const PairPlace& place, const Plan&
 
 // How far the scores of a layer are from those of the unmodified model, turned.
 double largest_gap(const Model& model, int layer, const Plan& plan) {
-  PairReader reader(model, small_steps(), some_text(), kTokens, {layer});
+  PairReader reader(model, small_steps(), some_tokens(model, kTokens), {layer});
   const auto places = places_in(layer, reader.layers()[0].heads, kTokens);
   const auto before = reader.read(make_plan(model.geometry, {}), places, kTokens);
   const std::vector<RotatedPair> read = reader.read(plan, places, kTokens);
@@ -93,7 +97,7 @@ TEST(PairReader, ReadsPastTheWindow) {
   LocalOptions options;
   options.threads = 2;
   const std::int64_t tokens = model.geometry.train_length + 64;
-  PairReader reader(model, options, some_text(), tokens, {});
+  PairReader reader(model, options, some_tokens(model, tokens), {});
   std::vector<PairPlace> places;
   for (const LayerHeads& l : reader.layers()) {
     places.push_back({l.layer, l.heads - 1, tokens - 1, 0});
@@ -110,13 +114,14 @@ TEST(PairReader, ReadsPastTheWindow) {
 TEST(PairReader, RefusesWhatCannotBe) {
   const Model model = read_model(MRROPE_TINY_MODEL);
   LocalOptions options = small_steps();
-  EXPECT_ERROR(PairReader(model, options, "too short", 512, {}), usage, "512");
-  EXPECT_ERROR(PairReader(model, options, some_text(), 64, {99}), usage, "layer 99");
-  PairReader reader(model, options, some_text(), 64, {0});
+  EXPECT_ERROR(first_tokens(*open_vocabulary(model), "too short", 512), usage, "512");
+  const std::vector<Token> tokens = some_tokens(model, 64);
+  EXPECT_ERROR(PairReader(model, options, tokens, {99}), usage, "layer 99");
+  PairReader reader(model, options, tokens, {0});
   const Plan other = make_plan({.rotary_dim = 128, .base = 10000, .train_length = 4096}, {});
   EXPECT_ERROR(reader.read(other, {}, 64), usage, "was made for");
   options.ubatch = 0;
-  EXPECT_ERROR(PairReader(model, options, some_text(), 64, {0}), usage, "-ub 0");
+  EXPECT_ERROR(PairReader(model, options, tokens, {0}), usage, "-ub 0");
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ std::vector<Turned> read_rotations(const Model& facts, llama_model* model, const
   params.cb_eval = Reader::callback;
   params.cb_eval_user_data = &reader;
   const LlamaPtr<llama_context> context = make_context(model, params);
-  std::vector<Token> tokens = first_tokens(model, "model", some_text(), kTokens);
+  std::vector<Token> tokens = first_tokens(*open_vocabulary(facts), some_text(), kTokens);
   for (const bool reading : {false, true}) {
     reader.begin(reading);
     injector.begin(0, {}, false);

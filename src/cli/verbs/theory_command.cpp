@@ -87,13 +87,12 @@ std::vector<Candidate> theory_candidates(ExtensionFlags& extension, const Geomet
 }
 
 // The same as plans, by default those of the paper. Of a ladder, its last rung.
-std::vector<theory::NamedPlan> theory_plans(const TheoryFlags& flags, const Geometry& geometry,
-                                            double default_scale) {
+std::vector<theory::NamedPlan> theory_plans(
+    const TheoryFlags& flags, const Geometry& geometry, double default_scale,
+    const char* methods = "none,pi,ntk,yarn,yarn-rotations,regressive,uni,pro") {
   ExtensionFlags extension = flags.extension;
   std::vector<theory::NamedPlan> plans;
-  for (const Candidate& c :
-       theory_candidates(extension, geometry, "none,pi,ntk,yarn,yarn-rotations,regressive,uni,pro",
-                         default_scale)) {
+  for (const Candidate& c : theory_candidates(extension, geometry, methods, default_scale)) {
     refuse_if(c.ladder.near().has_value(),
               cat(c.name, " rotates near and far keys differently, and this figure is of one plan"),
               "see mrrope theory distance");
@@ -144,9 +143,10 @@ void run_attention(const TheoryFlags& flags) {
   const Model model = model_of(flags.subject);
   const Geometry& g = model.geometry;
   const double scale = flags.extension.scale.value_or(0);  // 0: not given
-  const std::int64_t reach = flags.extension.ctx.empty()
-                                 ? std::int64_t(scale * double(g.train_length))
-                                 : parse_length(flags.extension.ctx);
+  const bool by_scale = flags.extension.ctx.empty();
+  const std::int64_t reach =
+      by_scale ? std::int64_t(scale * double(g.train_length)) : parse_length(flags.extension.ctx);
+  const std::string more = by_scale ? "a larger --scale" : "a larger --ctx";
   const std::int64_t tokens = !flags.length.empty() ? parse_length(flags.length)
                               : reach > 0           ? reach
                                                     : 2 * g.train_length;
@@ -154,11 +154,13 @@ void run_attention(const TheoryFlags& flags) {
   refuse_if(reach > 0 && tokens > reach,
             cat("--length ", flags.length, " is more than the ", reach,
                 " tokens that the plans are made for"),
-            cat("give --length ", reach, " or fewer, or a larger --ctx"));
+            cat("give --length ", reach, " or fewer, or ", more));
   refuse_if(tokens <= g.train_length,
             cat(tokens, " tokens are inside the window of ", g.train_length,
-                ", where this figure would show no plan at work"),
-            cat("give --length ", 2 * g.train_length));
+                "; this figure compares distances past it"),
+            reach == 0               ? cat("give --length ", 2 * g.train_length)
+            : reach > g.train_length ? cat("give --length ", reach)
+                                     : "give " + more);
   for (const MethodSpec& method : method_specs(flags.extension)) {
     if (method.growth == Growth::none && !is_auto(method.name)) continue;
     refuse(
@@ -167,8 +169,11 @@ void run_attention(const TheoryFlags& flags) {
   }
   const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
   const std::vector<theory::NamedPlan> plans =
-      theory_plans(flags, g, double(tokens) / double(g.train_length));
-  engine::PairReader reader(model, flags.engine, joined_texts(flags.text), tokens, flags.layers);
+      theory_plans(flags, g, double(tokens) / double(g.train_length), "none,yarn,pro");
+  engine::PairReader reader(
+      model, flags.engine,
+      engine::first_tokens(*engine::open_vocabulary(model), joined_texts(flags.text), tokens),
+      flags.layers);
   const theory::AttentionPlaces drawn = draw_places(g, reader.layers(), tokens, request);
   note(cat("reading ", g.train_length, " tokens with the unmodified model"));
   const std::vector<RotatedPair> inside =

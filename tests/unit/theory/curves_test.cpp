@@ -2,8 +2,6 @@
 // Against tests/golden/theory.json, which tools/make_theory_goldens.py computes on its own.
 #include "theory/curves.h"
 
-#include "mrrope/rotary.h"
-#include "support/rotary_reference.h"
 #include "support/test.h"
 
 namespace mrrope::theory {

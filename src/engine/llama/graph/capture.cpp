@@ -71,18 +71,17 @@ std::vector<WatchedLayer> chosen_layers(const std::vector<WatchedLayer>& there,
   return chosen;
 }
 
-// Throws Error: unsupported, failed, usage (a text of fewer tokens, layers as above).
-OpenedModel open_to_read(const Model& model, const LocalOptions& options, std::string_view text,
-                         std::int64_t tokens, const std::vector<int>& layers) {
+// Throws Error: unsupported, failed, usage (layers as above).
+OpenedModel open_to_read(const Model& model, const LocalOptions& options, std::vector<Token> text,
+                         const std::vector<int>& layers) {
   unsupported_if(model.format != "gguf", cat(model.path.string(), " is not a GGUF file"),
                  "give a GGUF file: the figure runs the model");
   OpenedModel out{model,
                   load_model(model.files, options.gpu_layers, chosen_devices(options)),
-                  context_params(options, tokens),
-                  {},
+                  context_params(options, options.context),
+                  std::move(text),
                   {},
                   {}};
-  out.text = first_tokens(out.model.get(), model.path.filename().string(), text, tokens);
   out.params.n_seq_max = 1;
   out.params.swa_full = keeps_windows_whole(options);
   out.rotations = probe_rotations(out.model.get(), out.params);
@@ -145,13 +144,13 @@ void read_vector(const ggml_tensor* vectors, std::size_t token, std::size_t head
 
 }  // namespace
 
-std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
-                                std::string_view text, std::int64_t wanted) {
+std::vector<Token> first_tokens(const Tokenizer& vocabulary, std::string_view text,
+                                std::int64_t wanted) {
   // More bytes than the wanted tokens could have need no reading.
   text = text.substr(0, std::size_t(std::min<std::int64_t>(wanted * 64, std::int64_t(1) << 30)));
-  std::vector<Token> tokens = *tokens_in_pieces(model, file, text, true, false, {});
+  std::vector<Token> tokens = vocabulary.tokenize(text, true, false);
   const auto count = std::int64_t(tokens.size());
-  refuse_if(count < wanted, cat("the text has ", count, " tokens, and --length asks for ", wanted),
+  refuse_if(count < wanted, cat("the text has ", count, " tokens, and ", wanted, " are needed"),
             "give a longer --text, or a smaller --length");
   tokens.resize(std::size_t(wanted));
   return tokens;
@@ -165,13 +164,13 @@ Operand operand_of(const std::string& name) {
   return {std::atoi(name.c_str() + dash + 1), first == 'Q' || first == 'q'};
 }
 
-PairReader::PairReader(const Model& model, const LocalOptions& given, std::string_view text,
-                       std::int64_t tokens, const std::vector<int>& layers) {
+PairReader::PairReader(const Model& model, const LocalOptions& given, std::vector<Token> text,
+                       const std::vector<int>& layers) {
   LocalOptions options = given;
-  options.context = tokens;
+  options.context = std::int64_t(text.size());
   options.timelines = 1;
   prepare(model, options);
-  opened_ = std::make_shared<OpenedModel>(open_to_read(model, options, text, tokens, layers));
+  opened_ = std::make_shared<OpenedModel>(open_to_read(model, options, std::move(text), layers));
   for (const WatchedLayer& l : opened_->layers) {
     layers_.push_back({l.layer, opened_->rotations[l.query].heads});
   }

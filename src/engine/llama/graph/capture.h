@@ -28,8 +28,8 @@ struct Operand {
 Operand operand_of(const std::string& name);
 
 // The first tokens of a text, with BOS. Throws Error (usage) if the text has fewer.
-std::vector<Token> first_tokens(const llama_model* model, const std::string& file,
-                                std::string_view text, std::int64_t wanted);
+std::vector<Token> first_tokens(const Tokenizer& vocabulary, std::string_view text,
+                                std::int64_t wanted);
 
 struct OpenedModel;
 
@@ -38,10 +38,10 @@ struct OpenedModel;
 // memory does not depend on the length.
 class PairReader {
  public:
-  // Loads the model. No layers given: four, evenly spread. Throws Error: usage (a text too short,
-  // a layer that does not rotate), unsupported, out_of_memory, failed.
-  PairReader(const Model& model, const LocalOptions& options, std::string_view text,
-             std::int64_t tokens, const std::vector<int>& layers);
+  // Loads the model. No layers given: four, evenly spread. Throws Error: usage (a layer that does
+  // not rotate), unsupported, out_of_memory, failed.
+  PairReader(const Model& model, const LocalOptions& options, std::vector<Token> text,
+             const std::vector<int>& layers);
 
   const std::vector<LayerHeads>& layers() const noexcept { return layers_; }
 
