@@ -43,6 +43,7 @@ _NAMES = {"train-ctx": "train_length", "rope-freq-base": "base", "o": "out", "c"
           "ctk": "cache_type_k", "ctv": "cache_type_v", "ub": "ubatch_size", "fa": "flash_attn"}
 _SWITCHES = ("copy", "deterministic", "force", "kv-unified", "native", "replace-scaling")
 _PHRASES = {
+    r"--to hf-(\w+)": r'to="hf", dialect="\1"',
     r"; in a program .*": "",
     r"mrrope plan \.\.\. -o FILE": "mrrope.plan(...).save(FILE)",
     r"mrrope plan -o\b": "Plan.save()",
@@ -53,7 +54,7 @@ _PHRASES = {
 }
 _FLAG = re.compile(r"(?<![\w./-])(?:--(?P<no>no-)?(?P<long>[a-z][a-z-]*[a-z])|-(?P<short>o|c|t|ctk|ctv|ub|fa)\b)"
                    r"(?:[ =](?P<value>\d[\d.e+]*[km]?\b|[A-Z]+\b(?!')|"
-                   r"(?<=--to )[\w-]+|(?<=--method )[\w:-]+|(?<=-ct[kv] )\w+|(?<=--verify )\w+))?")
+                   r"(?<=--to )[\w-]+|(?<=--method )(?:'[^']+'|[\w:-]+)|(?<=-ct[kv] )\w+|(?<=--verify )\w+))?")
 
 
 def _keyword(flag: re.Match[str]) -> str:
@@ -62,6 +63,7 @@ def _keyword(flag: re.Match[str]) -> str:
     if flag["no"] or (long, value) == ("verify", "off"):
         return f"{name}=False"
     if value:
+        value = value.strip("'")
         return f"{name}={value}" if value.isupper() or value.isdigit() else f'{name}="{value}"'
     asked = re.search(r"(add|give|with|or) $", flag.string[: flag.start()])
     return f"{name}=True" if long in _SWITCHES and asked else name

@@ -16,6 +16,9 @@ namespace {
 // Two lists of angles are equal if every pair agrees to this: files hold floats.
 constexpr double kExact = 1e-6;
 
+constexpr const char* kOtherWays =
+    ", which llama.cpp computes itself, or run this plan with mrrope generate or mrrope serve";
+
 // Everything the decision depends on.
 struct Case {
   const Gguf& gguf;
@@ -91,9 +94,9 @@ Keys native_keys(const Case& c) {
   return {{"rope.freq_base", f32_key("", float(base))}};
 }
 
-// The plan in its keys for YaRN. It reads the betas only for a few architectures and uses 32 and 1
-// for the others, so the ramp has a fixed width, and the original length moves it. Empty if the
-// plan is not such a YaRN.
+// The plan in llama.cpp's keys for YaRN. llama.cpp reads the betas only for a few architectures and
+// uses 32 and 1 for the others, so the ramp has a fixed width, and the original length moves it.
+// Empty if the plan is not such a YaRN.
 Keys yarn_keys(const Plan& plan) {
   const Geometry& g = plan.geometry();
   const double scale = plan.extension().scale;
@@ -159,8 +162,7 @@ Decision decide_keys(const Case& c, const std::string& why) {
   d.keys = yarn_keys(c.plan);
   cannot_run_if(d.keys.empty(), c,
                 why.empty() ? "--native was given, and llama.cpp has no keys for this plan" : why,
-                "export --method yarn, which llama.cpp computes itself, or run this plan with "
-                "mrrope serve or mrrope chat");
+                cat("give --method yarn", kOtherWays));
   d.own_temperature = yarn_temperature(c.plan.extension().scale);
   check_temperature(c, d.own_temperature);
   return d;
@@ -183,7 +185,8 @@ Decision decide(const Case& c) {
     const bool refused = c.architecture.factors == FactorSupport::refused;
     return decide_keys(c, cat(refused ? "its loader refuses a file with factors"
                                       : "its graph silently ignores factors",
-                              ", and this plan is neither linear, nor another base, nor YaRN"));
+                              ", and this plan is neither linear",
+                              c.windows_apart ? "" : ", nor another base", ", nor YaRN"));
   }
   check_temperature(c, 1);
   return d;
@@ -302,8 +305,7 @@ void cannot_relabel_if(bool odd, const Architecture& from, const std::string& wh
   if (!odd) return;
   unsupported(cat("a file of architecture ", from.name,
                   " can be written as architecture llama, but this one ", what),
-              "export --method yarn --native, which llama.cpp computes itself, or run this plan "
-              "with mrrope serve or mrrope chat");
+              cat("give --method yarn with --native", kOtherWays));
 }
 
 // What follows "blk.12." in the name of a layer's tensor; empty for others.

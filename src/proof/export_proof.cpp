@@ -15,7 +15,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "core/methods.h"
 
 namespace mrrope::proof {
 
@@ -292,7 +291,7 @@ GgufProof prove_gguf(const Model& source, const Plan& plan, const exporting::Ggu
     }
   }
   proof.largest =
-      apart(expected, stock_logits({exported.file.path}, text, wanted, options, on_tokens));
+      apart(expected, stock_logits(exported.file.path, text, wanted, options, on_tokens));
   const double limit = std::max(kSame, kTimesNoise * proof.noise);
   must(proof.largest <= limit, cat("logits of stock libllama differ from those under the plan by ",
                                    significant(proof.largest, 3),

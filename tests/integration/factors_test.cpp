@@ -20,7 +20,7 @@ using Row = std::vector<float>;
 Row last_logits(const std::filesystem::path& file) {
   const engine::LocalOptions options = exact_options(256, 16, 16, "off", 1);
   try {
-    return stock_logits({file}, test::words(12, 64), {11}, options).at(0);
+    return stock_logits(file, test::words(12, 64), {11}, options).at(0);
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::unsupported) << error.what();
     EXPECT_TRUE(contains(error.what(), "wrong number of tensors"));

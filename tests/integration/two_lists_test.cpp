@@ -51,7 +51,7 @@ class TwoLists : public testing::TestWithParam<const char*> {
   static Rows stock(const std::filesystem::path& path, std::int64_t context, std::size_t tokens) {
     std::vector<std::size_t> wanted(tokens);
     std::iota(wanted.begin(), wanted.end(), 0U);
-    return stock_logits({path}, words(tokens), wanted, options_for(context));
+    return stock_logits(path, words(tokens), wanted, options_for(context));
   }
 
   // A transformer in double, with the numbers of the file: queries from `border` on take the long

@@ -177,7 +177,7 @@ def check_export(work):
     """Messages and hints of the command arrive as such; a plan goes out as it is."""
     out = work / "long.gguf"
     error = refused(mrrope.export, MODEL, "elastic:pro", ctx="4k", out=out)
-    assert error.kind == "usage" and "pro" in error.hint, error
+    assert error.kind == "usage" and 'method="pro"' in error.hint, error
     assert "--" not in str(error), error
     assert refused(mrrope.export, work / "absent.gguf", "pro", ctx="4k", out=out).kind == "failed"
     assert "unknown" in refused(mrrope.export, MODEL, "pro", ctx="4k", out=out, to="x").message

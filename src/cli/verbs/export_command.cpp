@@ -46,7 +46,7 @@ struct Job {
 bool takes_rungs(const ExportFlags& flags) { return flags.to == "hf-mrrope"; }
 
 // A ladder turns the keys in the cache when it changes rung, which no file can express.
-const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
+const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags, bool folder) {
   const Ladder& ladder = candidate.ladder;
   const Rung& last = ladder.rungs().back();
   throw_if(method_row(ladder.extension().method).reach == Reach::file && flags.to != "commands",
@@ -64,12 +64,17 @@ const Plan& static_plan(const Candidate& candidate, const ExportFlags& flags) {
     const Extension& e = last.plan.extension();
     MethodSpec fixed{.name = e.method, .parameters = e.parameters};
     if (ladder.headroom() > 1) fixed.parameters.headroom = ladder.headroom();
+    const std::string in_place_of =
+        flags.extension.plan_files.empty()
+            ? ""
+            : cat(" --ctx ", length_text(last.length), " instead of --plan");
     refuse(cat(candidate.name, " moves through ", ladder.rungs().size(),
                " plans as the text grows and turns cached keys from one to the next; a file holds "
                "one plan, and no other engine turns cached keys"),
            cat("for the static plan of its last rung give --method ", shell_word(to_string(fixed)),
-               " --ctx ", length_text(last.length),
-               "; or give --to hf-mrrope, whose plugin gives each request of vLLM a rung"));
+               in_place_of,
+               folder ? "; or give --to hf-mrrope, whose plugin gives each request of vLLM a rung"
+                      : ""));
   }
   return last.plan;
 }
@@ -120,7 +125,7 @@ Job resolve_job(ExportFlags& flags) {
   const std::vector<Candidate> candidates = resolve(flags.extension, model.geometry);
   refuse_if(candidates.size() != 1, cat("export takes one plan, not ", candidates.size()),
             "give one --method or one --plan");
-  const Plan& plan = static_plan(candidates.front(), flags);
+  const Plan& plan = static_plan(candidates.front(), flags, model.format != "gguf");
   const Extension& e = plan.extension();
   const std::int64_t reach =
       std::max(e.length, std::int64_t(std::llround(e.scale * double(window))));
@@ -279,7 +284,7 @@ void export_gguf(const ExportFlags& flags, const Job& job) {
 void export_folder(const ExportFlags& flags, const Job& job) {
   const bool no_verify = flags.verify == "off";
   const std::string dialect = flags.to == "hf" ? "v5" : flags.to.substr(3);
-  const bool for_plugin = flags.to == "hf-mrrope";
+  const bool for_plugin = takes_rungs(flags);
   using exporting::Dialect;
   const Dialect form = for_plugin ? Dialect::mrrope : dialect == "v4" ? Dialect::v4 : Dialect::v5;
   const exporting::HfOptions options{flags.out,  job.length,  form,      flags.native,

@@ -209,13 +209,13 @@ std::unique_ptr<Tokenizer> open_vocabulary(const std::filesystem::path& file) {
   return std::make_unique<WithTokenizer<Tokenizer>>(load_vocabulary(file), file);
 }
 
-std::vector<std::vector<float>> stock_logits(const std::vector<std::filesystem::path>& files,
+std::vector<std::vector<float>> stock_logits(const std::filesystem::path& file,
                                              const std::vector<Token>& tokens,
                                              const std::vector<std::size_t>& wanted,
                                              const LocalOptions& options,
                                              const std::function<void(std::int64_t)>& on_tokens) {
   const LlamaPtr<llama_model> model =
-      load_model(files, options.gpu_layers, chosen_devices(options));
+      load_model({file}, options.gpu_layers, chosen_devices(options));
   llama_context_params params = context_params(options, options.context);
   params.swa_full = false;
   const LlamaPtr<llama_context> context = make_context(model.get(), params);

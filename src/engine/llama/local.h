@@ -73,7 +73,7 @@ bool keeps_windows_whole(const LocalOptions& options) noexcept;
 // options.context tokens. Throws Error: unsupported where libllama refuses the file (with its
 // words), failed. on_tokens: called with the tokens computed since the last call.
 std::vector<std::vector<float>> stock_logits(
-    const std::vector<std::filesystem::path>& files, const std::vector<Token>& tokens,
+    const std::filesystem::path& file, const std::vector<Token>& tokens,
     const std::vector<std::size_t>& wanted, const LocalOptions& options,
     const std::function<void(std::int64_t)>& on_tokens = {});
 

@@ -321,6 +321,14 @@ std::vector<float> read_f32(const Source& source, const GgufTensor& tensor) {
   return values;
 }
 
+// "PREFIX-00002-of-00005.gguf"; parts are counted from 1.
+std::string split_file_name(const std::string& prefix, std::uint64_t part, std::uint64_t count) {
+  char tail[64];
+  std::snprintf(tail, sizeof tail, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(part),
+                static_cast<unsigned long long>(count));
+  return prefix + tail;
+}
+
 }  // namespace
 
 const char* to_string(GgufType type) noexcept {
@@ -380,13 +388,6 @@ GgufPart read_gguf_part(const Source& source) {
 
 bool is_rope_list(std::string_view tensor) noexcept {
   return tensor == kRopeFreqs || tensor == kRopeLong || tensor == kRopeShort;
-}
-
-std::string split_file_name(const std::string& prefix, std::uint64_t part, std::uint64_t count) {
-  char tail[64];
-  std::snprintf(tail, sizeof tail, "-%05llu-of-%05llu.gguf", static_cast<unsigned long long>(part),
-                static_cast<unsigned long long>(count));
-  return prefix + tail;
 }
 
 std::optional<std::int64_t> GgufPart::integer(std::string_view key, std::int64_t low,

@@ -113,9 +113,6 @@ inline constexpr const char* kRopeLong = "rope_factors_long.weight";
 inline constexpr const char* kRopeShort = "rope_factors_short.weight";
 bool is_rope_list(std::string_view tensor) noexcept;
 
-// "PREFIX-00002-of-00005.gguf"; parts are counted from 1.
-std::string split_file_name(const std::string& prefix, std::uint64_t part, std::uint64_t count);
-
 // Any part of a split file opens all of them; their names are derived from this one's.
 Gguf read_gguf(const std::filesystem::path& path);
 
