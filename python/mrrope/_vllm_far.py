@@ -102,7 +102,7 @@ class Tables:
             coarse = FINE * torch.arange(longest // FINE + 1, dtype=torch.float64)[None, :, None]
             fine = torch.arange(FINE, dtype=torch.float64)[None, :, None]
             # Rows back from a query's position, [rungs, places of the border]: by its shift, and for a query beyond the
-            # window on to where rung 0 stands once more, times the sharpness of its rung (with_sharper()).
+            # window on to where rung 0 stands once more, times the sharpness of its rung (_vllm_rungs.stacked()).
             self.back_rows = back.clone()
             for rung in range(1, len(near.scales)):
                 self.back_rows[rung, 1:] -= ladder.first[-1] + ladder.rungs[-1].length + (rung - 1) * self.window
@@ -116,39 +116,25 @@ class Tables:
         self.batch: tuple[list[int], list[int]] = [], []  # rungs and tokens of its requests
         self.warm = len(near.scales) < 2  # nothing is left to compile
 
-    def moved(self, values: Any) -> Any:
-        """To the device, without waiting for it."""
-        import torch
-
-        made = torch.from_numpy(values)
-        return (made.pin_memory() if self.rung.device.type == "cuda" else made).to(self.rung.device, non_blocking=True)
-
-    def fill(self, positions: Any, rungs: list[int], counts: Any) -> None:
+    def fill(self, positions: Any, rungs: list[int], counts: tuple[int, ...]) -> None:
         """As _vllm_rungs.fill(), which does the rows of keys."""
         import torch
 
-        counts = tuple(int(count) for count in counts)
         tokens = sum(counts)
         self.batch = rungs, list(counts)
-        self.rung[:len(rungs)].copy_(_vllm_rungs.repeated(tuple(rungs), (1,) * len(rungs), self.rung.device))
         now, single = positions[:tokens], tokens == len(rungs)
         if not any(rungs):
+            self.rung[:len(rungs)].zero_()
             self.rows[:tokens].copy_(now)
             if single:  # all keys of rung 0 are read as far ones are
                 self.far_keys[:tokens].copy_(now + 1)
             return
+        self.rung[:len(rungs)].copy_(_vllm_rungs.repeated(tuple(rungs), (1,) * len(rungs), self.rung.device))
         each = _vllm_rungs.repeated(tuple(rungs), counts, self.rung.device)
         place = torch.where(now >= self.window, (now + 1 - self.near) // self.step, 0)
         torch.sub(now, self.back_rows[each, place], out=self.rows[:tokens])
         if single:
             self.far_keys[:tokens].copy_(torch.where(each == 0, now + 1, place * self.step))
-
-
-def with_sharper(near: Near, cache: Any, window: int) -> Any:
-    """A stacked table, and behind it rung 0 for the queries of each other rung beyond the window."""
-    import torch
-
-    return torch.cat((cache, *((cache[:window].double() * sharp).to(cache.dtype) for sharp in near.sharpness[1:])))
 
 
 def make_tables(ladder: Any, caller_source: str, neox: bool, config: Any) -> Tables:

@@ -16,6 +16,8 @@ import torch
 import triton
 import triton.language as tl
 
+from . import _vllm_rungs
+
 PAGE = 16           # near keys to a page, at most
 TILE = 16           # of a page, turned at once
 ROWS = 128 * 128    # rows of queries that occupy a GPU: FlashAttention need not split their keys
@@ -108,7 +110,8 @@ def make_plan(tables: Any, starts: list[int], lengths: list[int], block_table: A
         return None  # many short ends of long texts
 
     def moved(*lists: Any) -> Any:
-        return tables.moved(numpy.concatenate(lists).astype(numpy.int32)).split([len(x) for x in lists])
+        made = _vllm_rungs.moved(numpy.concatenate(lists).astype(numpy.int32), block_table.device)
+        return made.split([len(x) for x in lists])
 
     def whole(keys: Any) -> Pass | None:
         return Pass(query_starts, keys, block_table, max(counts), max(plain)) if any(plain) else None
@@ -165,12 +168,13 @@ def _near_keys(to_keys, to_values, keys, values, block_table, seq_lens, rungs, o
                value_page: tl.int64, value_slot: tl.int64, value_head: tl.int64, coarse_rows, FINE_ROWS: tl.constexpr,
                HEADS: tl.constexpr, PAGE: tl.constexpr, TILE: tl.constexpr, DIM: tl.constexpr,
                DIM_PADDED: tl.constexpr, PAIRS: tl.constexpr, APART: tl.constexpr):
+    tl.static_assert(FINE_ROWS % TILE == 0)  # a tile lies in one row of the coarse table
     row, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     dim, turned, pair, other, sign = _elements(DIM_PADDED, PAIRS, APART)
     owner = tl.load(owners + row).to(tl.int64)
     rung, slot, first = tl.load(rungs + owner), tl.arange(0, TILE)[:, None], tl.load(firsts + row)
-    j = first + slot  # in one row of the coarse table
-    there = j < tl.load(seq_lens + owner)  # zeros behind the last
+    j, length = first + slot, tl.load(seq_lens + owner)
+    there = j < length  # zeros behind the last
     page = tl.load(block_table + owner * table_stride + j // PAGE, mask=there, other=0).to(tl.int64)
     source = keys + page * key_page + (j % PAGE) * key_slot + head * key_head
     mask = there & turned
@@ -178,7 +182,8 @@ def _near_keys(to_keys, to_values, keys, values, block_table, seq_lens, rungs, o
     o = tl.load(source + other, mask=mask, other=0.0).to(tl.float32)
     c_at = coarse + (rung * coarse_rows + first // FINE_ROWS) * (2 * PAIRS) + pair
     f_at = fine + (rung * FINE_ROWS + j % FINE_ROWS) * (2 * PAIRS) + pair
-    c0, s0 = tl.load(c_at, mask=turned, other=1.0), tl.load(c_at + PAIRS, mask=turned, other=0.0)
+    some = turned & (first < length)
+    c0, s0 = tl.load(c_at, mask=some, other=1.0), tl.load(c_at + PAIRS, mask=some, other=0.0)
     c1, s1 = tl.load(f_at, mask=mask, other=1.0), tl.load(f_at + PAIRS, mask=mask, other=0.0)
     to = ((row * TILE + slot) * HEADS + head) * DIM + dim
     k = k * (c0 * c1 - s0 * s1) + o * (s0 * c1 + c0 * s1) * sign

@@ -2,7 +2,7 @@
 """Attention over near and far keys in one pass, over vLLM's paged cache, in Triton.
 
 Keys lie in the cache as they are seen from far away (rotated for j / s), so that nearly all of them are
-used as they are; near ones are turned by j (1 - 1/s) in registers. Queries arrive rotated for i - shift,
+used as they are; near ones are turned by j (1 - 1/s) in registers. Queries arrive sharpened and rotated for i - shift,
 as far keys want them, and are turned by the shift for near ones. A tile of keys is far for all queries of a block,
 near for all, or in between, where both scores are computed and the border of each query chooses. Sequences with
 one new token are read by several programs each, a segment of keys to a program, the others by a program for each block
@@ -38,6 +38,7 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
             STRIDE: tl.constexpr, APART: tl.constexpr, NEAR: tl.constexpr, NEAR_STEP: tl.constexpr,
             TRAINED: tl.constexpr, SLIDING: tl.constexpr, SOFTCAP: tl.constexpr, SEGMENTS: tl.constexpr,
             FINE_ROWS: tl.constexpr, SINGLE: tl.constexpr, LEAST: tl.constexpr, ONLY_NEAR: tl.constexpr):
+    tl.static_assert(FINE_ROWS % TILE == 0)  # a tile lies in one row of the coarse table
     block, kv, segment = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     if SINGLE:
         seq = block
@@ -131,7 +132,6 @@ def _attend(out, part, part_max, part_sum, query, keys, values, block_table, seq
             if PART < 2:
                 score = tl.dot(far_a, ka, input_precision="ieee") + tl.dot(far_b, kb, input_precision="ieee")
             if PART > 0:
-                # A tile lies in one row of the coarse table.
                 c_at = coarse + (rung * coarse_rows + tile * TILE // FINE_ROWS) * (2 * PAIRS) + pair
                 f_at = fine + ((rung * FINE_ROWS + j % FINE_ROWS) * (2 * PAIRS))[None, :] + pair[:, None]
                 c0 = tl.load(c_at, mask=is_pair, other=1.0)[:, None]
@@ -223,6 +223,13 @@ def segments(sequences: int, kv: int) -> int:
     return min(128, max(32, triton.next_power_of_2(16384 // (sequences * kv))))
 
 
+def near_segments(tables: Any) -> int:
+    """As segments(), where FlashAttention reads the far keys: enough for those behind a border, in whole tiles, and for
+    all of a request inside the window."""
+    keys = max(tables.near + tables.step + NEAR_TILES[0], tables.window)
+    return min(NEAR_SEGMENTS, triton.next_power_of_2(triton.cdiv(keys, NEAR_LEAST)))
+
+
 def make_parts(sequences: int, heads: int, kv: int, dim: int, device: Any) -> tuple[Any, Any, Any]:
     """What segments leave behind, for batches of up to this many sequences: sums of values, maxima and totals."""
     rows = heads * max(n * max(NEAR_SEGMENTS, segments(n, kv)) for n in range(1, sequences + 1))
@@ -240,10 +247,7 @@ def attention(tables: Any, query: Any, keys: Any, values: Any, out: Any, starts:
     group, padded, rest = heads // kv, triton.next_power_of_2(dim), dim - 2 * tables.pairs
     wide = query.element_size() > 2 or dim > 128
     small = wide or tables.tight  # tiles of which enough fit into registers and shared memory
-    many = segments(sequences, kv)
-    if flash:  # near keys, in whole tiles
-        needed = triton.cdiv(tables.near + tables.step + NEAR_TILES[0], NEAR_LEAST)
-        many = min(NEAR_SEGMENTS, triton.next_power_of_2(needed))
+    many = near_segments(tables) if flash else segments(sequences, kv)
     assert keys.stride(3) == values.stride(3) == query.stride(2) == out.stride(2) == 1
     assert sequences * heads * many <= len(parts[1])
     made = total = out

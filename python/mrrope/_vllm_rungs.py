@@ -3,10 +3,11 @@
 
     "rungs": [{"rung": 0, "length": 1024, "attention_factor": 1.0, "factors": [1.0, ...]}, ...]
 
-The tables of all rungs lie in one cache, one after the other; rung 0 is vLLM's own table. A request
-gets the smallest rung that covers its prompt and max_tokens when it is admitted, and keeps it. Before each
-forward pass the row of every token (its position plus the first row of its rung) is written into a buffer
-that never moves, so that torch.compile and CUDA graphs see nothing new. What is wrapped, in vLLM 0.26.0:
+The tables of all rungs lie in one cache, one after the other; rung 0 is vLLM's own table. With a near part, rung 0
+follows once more for each other rung, sharpened. A request gets the smallest rung that covers its prompt and max_tokens
+when it is admitted, and keeps it. Before each forward pass the row of every token (its position plus the first row of
+its rung) is written into a buffer that never moves, so that torch.compile and CUDA graphs see nothing new. What is
+wrapped, in vLLM 0.26.0:
 
     vllm.v1.engine.input_processor.InputProcessor.__init__, process_inputs      admission
     vllm.v1.worker.gpu_model_runner.GPUModelRunner._prepare_inputs              rows, runner V1
@@ -152,7 +153,8 @@ def rung_of(request: str, params: Any) -> int:
 
 
 def stacked(ladder: Ladder, own: Any, table: Callable[..., Any]) -> Any:
-    """All rungs, one below the other. `own`: vLLM's table of the unmodified model."""
+    """All rungs, one below the other, and rung 0 for the queries of each other rung beyond the window, if there is a
+    near part. `own`: vLLM's table of the unmodified model."""
     import torch
 
     zero = ladder.rungs[0]
@@ -167,30 +169,35 @@ def stacked(ladder: Ladder, own: Any, table: Callable[..., Any]) -> Any:
     if not error < 0.02 * max(1.0, zero.temperature):
         refuse(f"rung 0 is not this model: its rotation differs from vLLM's by {error:.3g}",
                "export the ladder from this model")
+    sharpness = ladder.near.sharpness[1:] if ladder.near else ()
+    sharper = [zero._replace(temperature=zero.temperature * sharp) for sharp in sharpness]
     parts = [own[:zero.length]]
-    for rung in ladder.rungs[1:]:
+    for rung in (*ladder.rungs[1:], *sharper):
         made = table(ladder.base, rung.factors, rung.temperature, rung.length)
         parts.append(made.to(device=own.device, dtype=own.dtype))
     return torch.cat(parts)
+
+
+def moved(values: Any, device: Any) -> Any:
+    """An array, to the device, without waiting for it."""
+    import torch
+
+    made = torch.from_numpy(values)
+    return (made.pin_memory() if device.type == "cuda" else made).to(device, non_blocking=True)
 
 
 @functools.lru_cache(maxsize=4)
 def repeated(values: tuple[int, ...], counts: tuple[int, ...], device: Any) -> Any:
     """On the device. While requests generate, pass after pass asks for the same."""
     import numpy
-    import torch
 
-    made = torch.from_numpy(numpy.repeat(numpy.array(values, numpy.int64), counts))
-    if device.type == "cuda":
-        made = made.pin_memory()  # so that the copy does not wait for the device
-    return made.to(device, non_blocking=True)
+    return moved(numpy.repeat(numpy.array(values, numpy.int64), counts), device)
 
 
-def fill(rows: Any, positions: Any, first: tuple[int, ...], rungs: list[int], counts: Any) -> None:
+def fill(rows: Any, positions: Any, first: tuple[int, ...], rungs: list[int], counts: tuple[int, ...]) -> None:
     """rows: the row of every token of a batch. `counts` tokens each, of requests on `rungs`."""
     import torch
 
-    counts = tuple(int(count) for count in counts)
     tokens = sum(counts)
     if any(rungs):
         torch.add(positions[:tokens], repeated(tuple(first[r] for r in rungs), counts, rows.device), out=rows[:tokens])
@@ -291,15 +298,21 @@ def ladder_of(runner: Any) -> Ladder | None:
     return runner.mrrope_ladder
 
 
+def fill_all(ladder: Ladder, positions: Any, rungs: list[int], counts: Any) -> None:
+    """What the layers read of a batch."""
+    counts = tuple(int(count) for count in counts)
+    fill(rows, positions, ladder.first, rungs, counts)
+    if ladder.near:
+        _vllm_far.tables.fill(positions, rungs, counts)
+
+
 def hook_runner(v2: bool) -> None:
     def v1_inputs(original: Any, self: Any, scheduled: Any, counts: Any, *args: Any, **more: Any) -> Any:
         result = original(self, scheduled, counts, *args, **more)
         if ladder := ladder_of(self):
             names = self.input_batch.req_ids[:self.input_batch.num_reqs]
             rungs = [rung_of(name, self.requests[name].sampling_params) for name in names]
-            fill(rows, self.positions, ladder.first, rungs, counts)
-            if ladder.near:
-                _vllm_far.tables.fill(self.positions, rungs, counts)
+            fill_all(ladder, self.positions, rungs, counts)
         return result
 
     def v2_requests(original: Any, self: Any, scheduled: Any) -> None:
@@ -314,10 +327,7 @@ def hook_runner(v2: bool) -> None:
         batch = original(self, *args, **more)
         if ladder := ladder_of(self):
             rungs = [self.mrrope_rungs[name] for name in batch.req_ids]
-            now = self.input_buffers.positions
-            fill(rows, now, ladder.first, rungs, batch.num_scheduled_tokens)
-            if ladder.near:
-                _vllm_far.tables.fill(now, rungs, batch.num_scheduled_tokens)
+            fill_all(ladder, self.input_buffers.positions, rungs, batch.num_scheduled_tokens)
         return batch
 
     if v2:
@@ -353,8 +363,6 @@ def make_rotary(layers: Any, original: Callable[..., Any], table: Callable[..., 
                "export the ladder from this model")
     with torch.device("cpu"):
         cache = stacked(ladder, own.cos_sin_cache, table)
-        if ladder.near:
-            cache = _vllm_far.with_sharper(ladder.near, cache, ladder.rungs[0].length)
     tokens = config.scheduler_config.max_num_batched_tokens
     if rows is None:
         rows = torch.zeros(tokens, dtype=torch.int64, device=torch.get_default_device())

@@ -18,7 +18,7 @@ import torch
 
 import mrrope
 from expressions import raises
-from mrrope import _vllm_far, _vllm_rungs
+from mrrope import _vllm, _vllm_far, _vllm_rungs
 from mrrope._vllm_far import border_of, shifts
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools/gpu/vllm"))
@@ -103,23 +103,31 @@ def check_places():
         assert (border, table[border // near.step]) == (place.border, place.shift), n
         borders.add(border)
     assert len(borders) > 20 and max(borders) > 7000
-    # Rows of a mixed batch in any order.
+    # Behind all rungs, rung 0 with the sharpness of each other one, rounded once.
     ladder = _vllm_rungs.read_ladder(ladder_config())
-    whole = torch.randn(796, 8)
-    sharper = _vllm_far.with_sharper(ladder.near, whole, WINDOW)
-    assert torch.equal(sharper[:796], whole) and len(sharper) == 796 + 2 * WINDOW
-    assert (sharper[-WINDOW:] - whole[:WINDOW] * ladder.near.sharpness[2]).abs().max() < 1e-6
+    angles = torch.arange(WINDOW)[:, None] * 10000.0 ** (-torch.arange(16).double() / 16)
+    exact = torch.cat((angles.cos(), angles.sin()), -1)
+    for dtype, unit in ((torch.float32, 2 ** -24), (torch.bfloat16, 2 ** -8)):
+        whole = make_whole(ladder, dtype)
+        assert whole.dtype == dtype and len(whole) == 796 + 2 * WINDOW
+        for first, sharp in ((0, 1.0), (796, ladder.near.sharpness[1]), (796 + WINDOW, ladder.near.sharpness[2])):
+            apart = (whole[first:first + WINDOW] - exact * sharp).abs()
+            assert (apart <= 1.01 * unit * sharp * exact.abs()).all(), (dtype, first)
+    # Rows of a mixed batch in any order.
     tables = make_tables(ladder, True)
     chance = random.Random(1)
     for _ in range(20):
         batch = [(r, chance.randrange(ladder.rungs[r].length - c + 1), c)
                  for r, c in ((chance.randrange(3), chance.choice((1, 7, 60))) for _ in range(6))]
         positions = torch.cat([torch.arange(s, s + c) for _, s, c in batch] + [torch.full((50,), 10 ** 6)])
-        tables.fill(positions, [r for r, _, _ in batch], [c for _, _, c in batch])
+        tables.fill(positions, [r for r, _, _ in batch], tuple(c for _, _, c in batch))
         wanted = [(r if p >= WINDOW else 0, p - shifts(ladder.near, 500)[r][border_of(ladder.near, WINDOW, p) // STEP])
                   for r, s, c in batch for p in range(s, s + c)]
         assert [query_row(ladder, row) for row in tables.rows[:len(wanted)].tolist()] == wanted
         assert tables.rung[:6].tolist() == [r for r, _, _ in batch]
+    tables.rung.fill_(1)
+    tables.fill(torch.arange(8), [0, 0], (3, 5))
+    assert tables.rung[:3].tolist() == [0, 0, 1] and tables.rows[:8].tolist() == list(range(8))
 
 
 def query_row(ladder, row):
@@ -127,6 +135,12 @@ def query_row(ladder, row):
     behind = row - sum(rung.length for rung in ladder.rungs)
     assert 0 <= row < WINDOW or 0 <= behind < (len(ladder.rungs) - 1) * WINDOW, row
     return (0, row) if behind < 0 else (behind // WINDOW + 1, behind % WINDOW)
+
+
+def make_whole(ladder, dtype=torch.float32):
+    """The stacked table."""
+    zero = ladder.rungs[0]
+    return _vllm_rungs.stacked(ladder, _vllm.table(ladder.base, zero.factors, 1.0, WINDOW).to(dtype), _vllm.table)
 
 
 def make_tables(ladder, neox):
@@ -146,6 +160,14 @@ def check_load():
         assert any(rung and tokens > 1024 for i, rung, tokens, _ in jobs if i % 16) == (short > 1000)
 
 
+def rotate(x, rows):
+    """As vLLM's rotary class: x [tokens, heads, dim] by a row of the stacked table each."""
+    cos, sin = rows[:, None].chunk(2, -1)
+    pairs = cos.shape[-1]
+    a, b, rest = x.split((pairs, pairs, x.shape[-1] - 2 * pairs), -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin, rest), -1)
+
+
 def check_kernel():
     """A batch of requests of all rungs, first and later chunks and single tokens, over scattered pages."""
     from mrrope import _vllm_flash, _vllm_kernel
@@ -157,6 +179,7 @@ def check_kernel():
 
     _vllm_flash.attend = attend
     torch.manual_seed(1)
+    decoded = set()  # segments of near keys, where FlashAttention read the far ones
     # A step: of borders, and FlashAttention's form with it.
     for dtype, neox, heads, kv, dim, pairs, sliding, softcap, segments, allowed, step in (
             (torch.float32, True, 4, 2, 32, 16, 0, 0.0, 8, 2e-5, 0),
@@ -172,8 +195,7 @@ def check_kernel():
         config = ladder_config(pairs, trained=1.02, step=step or STEP)
         ladder = _vllm_rungs.read_ladder(config)
         tables = make_tables(ladder, neox)
-        theta = ladder.base ** (-torch.arange(pairs).double() / pairs)
-        theta /= torch.tensor(ladder.rungs[0].factors, dtype=torch.float64)
+        whole = make_whole(ladder).double()
         halves = torch.arange(2 * pairs).view(2, pairs)  # as the definition has the elements of pairs
         order = torch.cat(((halves if neox else halves.T).flatten(), torch.arange(2 * pairs, dim)))
         # rung, tokens there, tokens of this pass
@@ -183,7 +205,7 @@ def check_kernel():
             batch = [(1, 110, 30), (2, 404, 2), (0, 50, 1), (0, 40, 9), *batch]
             batch = [b for b in batch if b[2] > 1] if segments == 1 else batch
         rung_of, lengths, counts = map(list, zip(*batch))
-        tables.fill(torch.cat([torch.arange(n - c, n) for _, n, c in batch]), rung_of, counts)
+        tables.fill(torch.cat([torch.arange(n - c, n) for _, n, c in batch]), rung_of, tuple(counts))
         pages, page, used = torch.randperm(200), 16, 0
         keys, values = (torch.full((200, page, kv, dim), float("nan"), dtype=dtype) for _ in "kv")
         block_table, queries, wanted = torch.zeros(len(batch), 40, dtype=torch.int32), [], []
@@ -195,17 +217,13 @@ def check_kernel():
             block_table[row, :need] = pages[used:used + need]
             slots = pages[used + torch.arange(n) // page], torch.arange(n) % page
             used += need
-            seen = torch.arange(n).double() / ladder.near.scales[rung]
-            keys[slots] = far.rotate(k, seen, theta)[..., order].to(dtype)
+            keys[slots] = rotate(k, whole[ladder.first[rung]:][:n])[..., order].to(dtype)
             values[slots] = v.to(dtype)
-            rows = tables.rows[sum(map(len, queries)):][:count].tolist()
-            sharper, at = torch.tensor([query_row(ladder, row) for row in rows]).T
-            turned = far.rotate(q, at, theta)
-            turned[..., :2 * pairs] *= torch.tensor(ladder.near.sharpness).double()[sharper][:, None, None]
-            queries.append(turned[..., order].to(dtype))
+            queries.append(rotate(q, whole[tables.rows[sum(map(len, queries)):][:count]])[..., order].to(dtype))
         query = torch.cat(queries)
         out = torch.full_like(query, float("nan"))
         _vllm_kernel.segments, _vllm_kernel.LEAST = lambda *_, n=segments: n, 32 if heads == 4 else 256
+        _vllm_kernel.NEAR_LEAST = 128 if heads == 3 else 32
         parts = [part.fill_(float("nan")) for part in _vllm_kernel.make_parts(len(batch), heads, kv, dim, "cpu")]
         starts, lengths = torch.tensor([0, *counts]).cumsum(0).int(), torch.tensor(lengths, dtype=torch.int32)
         _vllm_flash.PAGE = 16 if heads == 4 else 128
@@ -226,10 +244,12 @@ def check_kernel():
                 if not plan or plan.single:
                     _vllm_kernel.attention(*given, starts, lengths, block_table, 1 if plan else max(counts),
                                            dim ** -0.5, softcap, sliding, parts, flash)
+            decoded |= {_vllm_kernel.near_segments(tables)} if flash else set()
             error = (out.double() - torch.cat(wanted)).abs().max().item()
             assert error < allowed, (dtype, neox, heads, dim, sliding, segments, step, gpus, error)
             print(f"{'FlashAttention' if plan or flash else 'kernel'}, {dtype}, {heads} heads over {kv}, {dim} "
                   f"elements, {segments} segments, {gpus} GPUs: largest {error:.2g}")
+    assert decoded == {1, 4}
     # What is left to the kernel, and rung 0 alone, which FlashAttention does whole.
     given = [0, 2, 3], [300, 90], torch.zeros(2, 40, dtype=torch.int32), None
     tables.batch = [2, 0], [3, 1]

@@ -159,10 +159,10 @@ def check_rows():
         rows.fill_(-1)
         positions = torch.cat([torch.arange(start, start + count) for _, start, count in batch])
         positions = torch.cat((positions, torch.full((4096 - total,), 10 ** 6)))
-        fill(rows, positions, first, [r for r, _, _ in batch], [c for _, _, c in batch])
+        fill(rows, positions, first, [r for r, _, _ in batch], tuple(c for _, _, c in batch))
         wanted = [first[r] + p for r, start, count in batch for p in range(start, start + count)]
         assert rows[:total].tolist() == wanted and (rows[total:] == -1).all()
-    fill(rows, torch.arange(4096), first, [0, 0], [3, 5])
+    fill(rows, torch.arange(4096), first, [0, 0], (3, 5))
     assert rows[:8].tolist() == list(range(8))
 
 

@@ -121,7 +121,7 @@ def check_rotation():
     for neox in (True, False):
         made = get_rope(asked, 64, LENGTHS[-1], is_neox_style=neox, dtype=torch.float32)
         batch = [(2, 900, 60), (0, 0, 37), (1, 511, 1), (0, 200, 56), (2, 0, 100)]  # rung, first, tokens
-        rungs, counts = [b[0] for b in batch], [b[2] for b in batch]
+        rungs, counts = [b[0] for b in batch], tuple(b[2] for b in batch)
         positions = torch.cat([torch.arange(b[1], b[1] + b[2]) for b in batch])
         _vllm_rungs.fill(_vllm_rungs.rows, positions, (0, 256, 768), rungs, counts)
         torch.manual_seed(1)
@@ -288,9 +288,10 @@ def check_far():
     rungs, lengths, chunks = (2, 0, 1), (700, 200, 500), (0, 100, 199, 270, 480, 699)
     texts = [[torch.randn(n, h, 32) for h in (4, 2, 2)] for n in lengths]
     wanted = [far.attention(*(x.double() for x in texts[r]), asked, rungs[r]) for r in range(3)]
-    calls, seen, early = [], set(), set()
+    calls, seen, early, read = [], set(), set(), _vllm_rungs.read_ladder(asked)
     record_kernels(seen)
-    _vllm_kernel.segments = lambda sequences, _: 16 if sequences < 3 else 8
+    _vllm_kernel.segments, _vllm_kernel.NEAR_LEAST = lambda sequences, _: 16 if sequences < 3 else 8, 32
+    assert _vllm_kernel.near_segments(_vllm_far.tables) == 8  # the keys of a new token are in 2 of them
     warm_up = impl.warm_up
 
     def attend(*args, **more):
@@ -316,8 +317,7 @@ def check_far():
             parts = [slice(begin, min(end, lengths[r])) for r in busy]
             positions = torch.cat([torch.arange(700)[part] for part in parts])
             chosen = [rungs[r] for r in busy], [part.stop - begin for part in parts]
-            _vllm_rungs.fill(_vllm_rungs.rows, positions, (0, 256, 768), *chosen)
-            _vllm_far.tables.fill(positions, *chosen)
+            _vllm_rungs.fill_all(read, positions, *chosen)
             q, k, v = (torch.cat([texts[r][x][part] for r, part in zip(busy, parts)]) for x in range(3))
             q, k = rotary(positions, q.flatten(1), k.flatten(1))
             owner = torch.tensor(busy).repeat_interleave(torch.tensor(chosen[1]))

@@ -46,7 +46,7 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
     begin, ends = (torch.tensor(x, dtype=torch.int32, device=DEVICE) for x in (starts, lengths))
     tables, kv, table, scale = bed[0], bed[1].split(dim, -1), bed[2][:requests], dim ** -0.5
     tables.fill(torch.cat([torch.arange(n - new, n, device=DEVICE) for n in lengths]),
-                [int(n > tables.window) for n in lengths], [new] * requests)
+                [int(n > tables.window) for n in lengths], (new,) * requests)
     made = {}
 
     def pass_over(far_keys):  # of one new token each, as vLLM's own backend does it too
@@ -56,7 +56,8 @@ def make_forms(bed, heads, dim, lengths, new, choices, version):
     def plain(out):
         more = {"max_seqlen_q": new, "max_seqlen_k": keys, "causal": True, "fa_version": version}
         call = functools.partial(_vllm_flash.attend, **more) if whole is None else whole
-        call(query, *kv, out=out, cu_seqlens_q=begin, seqused_k=ends, block_table=table, softmax_scale=scale, softcap=0.0)
+        call(query, *kv, out=out, cu_seqlens_q=begin, seqused_k=ends, block_table=table, softmax_scale=scale,
+             softcap=0.0)
 
     def passes(plan, out):
         _vllm_flash.attention(plan, tables, query, *kv, out, ends, table, scale, 0.0, version)

@@ -231,6 +231,6 @@ def run_speed(plain, plain_url, *others):
 
 
 if __name__ == "__main__":
-    todo = {"static": run_static, "scores": run_scores, "cached": run_cached, "preempted": run_preempted, "load": run_load,
-            "speed": run_speed}
+    todo = {"static": run_static, "scores": run_scores, "cached": run_cached, "preempted": run_preempted,
+            "load": run_load, "speed": run_speed}
     sys.exit(0 if todo[sys.argv[1]](*sys.argv[2:]) else 1)
