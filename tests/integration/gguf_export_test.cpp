@@ -197,7 +197,7 @@ TEST(Keys, EncodeMethodsThatLlamaCppKnows) {
                                     {plan_for(model, "ntk"), 2e-3},
                                     {plan_for(model, "yarn"), 2e-3},
                                     {make_plan(model.geometry, early), 2e-3}}) {
-    SCOPED_TRACE(to_string(plan.extension()));
+    SCOPED_TRACE(plan.extension().method);
     const Result result = export_and_compare(random.path(), plan);
     EXPECT_EQ(result.encoding, GgufEncoding::keys);
     EXPECT_LT(result.apart, limit);
