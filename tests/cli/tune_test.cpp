@@ -63,7 +63,8 @@ TEST_F(TuneCommand, FindsAPlanAndReportsTheProof) {
                            "data-name=\"chosen\""}) {
     EXPECT_TRUE(contains(page, part)) << part;
   }
-  const bool proven = json::parse(read_file(folder_.file("plan.tune/results.json"))).contains("proof");
+  const bool proven =
+      json::parse(read_file(folder_.file("plan.tune/search/results.json"))).contains("proof");
   EXPECT_EQ(contains(page, "held-out documents"), proven);
 }
 
