@@ -72,7 +72,8 @@ USE
 mkdir "$work/empty"
 hide=(unshare --mount --propagation private)
 [ "$(id -u)" -eq 0 ] || hide+=(--map-root-user)
-environment=(env -i PATH="$PATH" HOME="$work" LANG=C.UTF-8 work="$work" prefix="$prefix" cxx="$cxx"
+environment=(env -i ${OMP_WAIT_POLICY:+OMP_WAIT_POLICY=$OMP_WAIT_POLICY}  # or threads spin beside other tests
+             PATH="$PATH" HOME="$work" LANG=C.UTF-8 work="$work" prefix="$prefix" cxx="$cxx"
              cmake="$cmake" demo="${MRROPE_INSTALLED_DEMO:-short}" bash)
 if "${hide[@]}" mount --bind "$work/empty" "$root" 2>/dev/null; then
   "${hide[@]}" bash -c 'empty=$1 root=$2 build=$3; shift 3
