@@ -44,7 +44,9 @@ using std::chrono::milliseconds;
 constexpr rlim_t kMaxWorkerMemory = rlim_t{4} << 30;    // beyond the fork server's
 constexpr std::uint64_t kMaxMessageBytes = 256U << 20;  // of a request or a reply
 constexpr milliseconds kGiveUpPoll{100};                // how often give_up is called
-constexpr milliseconds kOwnTime{20};  // of a processor; a worker that needs more yields to others
+// Of a processor. A worker that needs more is nice to others: an agent's thirty tools take 50 ms.
+constexpr milliseconds kOwnTime{20};
+constexpr milliseconds kNiceTime{180};      // and after as much again it runs when nobody else does
 constexpr milliseconds kKillTimeout{5000};  // beyond its limit, for a worker to start and be killed
 
 [[noreturn]] void fail(const char* what, const std::string& why) {
@@ -171,6 +173,8 @@ bool pass_start(int fd, WorkerStart& start, bool sending) {
   return true;
 }
 
+void be_nice() { ::setpriority(PRIO_PROCESS, 0, 5); }
+
 // Linux places the model's threads on a processor that runs only idle work as if it were free, and
 // beside nice work it does not.
 void run_when_idle() {
@@ -193,8 +197,13 @@ void run_when_idle() {
   timer.it_value.tv_sec = static_cast<time_t>(start.limit / 1000);
   timer.it_value.tv_usec = static_cast<suseconds_t>(start.limit % 1000 * 1000);
   ::setitimer(ITIMER_REAL, &timer, nullptr);
-  std::signal(SIGPROF, [](int) { run_when_idle(); });
+  std::signal(SIGPROF, [](int) {
+    static volatile std::sig_atomic_t times = 0;
+    times == 0 ? be_nice() : run_when_idle();
+    times = 1;
+  });
   timer.it_value = {0, static_cast<suseconds_t>(1000 * kOwnTime.count())};
+  timer.it_interval = {0, static_cast<suseconds_t>(1000 * kNiceTime.count())};
   ::setitimer(ITIMER_PROF, &timer, nullptr);
   limit_resources();
   silence_output();
