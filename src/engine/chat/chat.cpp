@@ -173,7 +173,7 @@ bool pass_start(int fd, WorkerStart& start, bool sending) {
   return true;
 }
 
-void be_nice() { ::setpriority(PRIO_PROCESS, 0, 5); }
+void be_nice() { ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + 5); }
 
 // Linux places the model's threads on a processor that runs only idle work as if it were free, and
 // beside nice work it does not.
