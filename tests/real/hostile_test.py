@@ -142,9 +142,8 @@ def main():
     began = time.monotonic()
     server.process.send_signal(signal.SIGTERM)
     code = server.process.wait(60)
-    seconds = time.monotonic() - began
-    print(f"ended after {seconds:.1f} s with {code}")
-    assert seconds < max(PATIENCE, alone[-1])  # answers that are being written are finished
+    print(f"ended after {time.monotonic() - began:.1f} s with {code}")
+    assert time.monotonic() - began < 5
     for thread in threads:
         thread.join()
 
