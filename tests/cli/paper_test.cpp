@@ -94,7 +94,7 @@ TEST(PaperDocument, CommandsWithAModelDryRun) {
 TEST(PaperTable, SaysWhatDiffers) {
   const Data data;
   expect_run("--preset paper/ppl-llama2 " + kModel + " --text " + data.folder.file("texts") +
-                 " --ctx 4k --lengths 256 --samples 1 --kl-positions 0 --methods pro -t 2",
+                 " --ctx 4k --lengths 4k --samples 1 --kl-positions 0 --methods pro -t 2",
              0,
              {"Compared with the paper", "pro, paper", "pro, yours",
               "model MrRoPE Tiny (paper: LLaMA2-7B-chat), window 1k (paper: 4k), scale 4 "
