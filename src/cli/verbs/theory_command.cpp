@@ -343,7 +343,9 @@ void add_bound(CLI::App& theory) {
 }
 
 void add_attention(CLI::App& theory) {
-  const auto [verb, flags] = add_plan_figure(theory, "attention", run_attention);
+  const auto [verb, flags] = add_figure(theory, "attention", run_attention);
+  add_subject(verb, flags.subject);
+  add_extension(verb, flags.extension, "none, yarn and pro", "--scale, or two windows");
   add(verb, "--text", flags.text);
   add(verb, "--layers", flags.layers);
   add(verb, "--length", flags.length);
