@@ -46,7 +46,7 @@ constexpr std::uint64_t kMaxMessageBytes = 256U << 20;  // of a request or a rep
 constexpr milliseconds kGiveUpPoll{100};                // how often give_up is called
 // Of a processor. A worker that needs more is nice to others: an agent's thirty tools take 50 ms.
 constexpr milliseconds kOwnTime{20};
-constexpr milliseconds kNiceTime{180};      // and after as much again it runs when nobody else does
+constexpr milliseconds kNiceTime{480};      // after this, too, it runs when nobody else does
 constexpr milliseconds kKillTimeout{5000};  // beyond its limit, for a worker to start and be killed
 
 [[noreturn]] void fail(const char* what, const std::string& why) {

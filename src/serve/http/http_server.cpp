@@ -22,7 +22,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kIdleTimeout{5000};  // between two requests of one connection
-constexpr milliseconds kPoll{250};          // how often a waiting connection checks for the end
+constexpr milliseconds kEndPoll{250};       // how often a waiting connection checks for the end
 constexpr std::size_t kSpareThreads = 64;  // threads that answer clients for which there is no room
 
 constexpr milliseconds kRequestTimeout{10000};  // for a request, and more as more of it arrives:
@@ -151,7 +151,7 @@ bool Connection::wait_writable() const {
   for (const auto start = Clock::now();;) {
     const auto now = Clock::now();
     const auto until = start + (shutting_down_ ? kShutdownWriteTimeout : kWriteTimeout);
-    if (ready(socket_, POLLOUT, std::min(until, now + kPoll))) return true;
+    if (ready(socket_, POLLOUT, std::min(until, now + kEndPoll))) return true;
     if (now >= until) return false;
   }
 }
@@ -257,7 +257,7 @@ void HttpServer::close_connections(Connection::Clock::time_point until) {
     for (Connection* open : open_) {
       if (!open->dropped_ && (open->waiting_ || late)) open->drop();
     }
-    left_.wait_for(lock, kPoll);
+    left_.wait_for(lock, kEndPoll);
   }
 }
 
@@ -289,7 +289,7 @@ bool HttpServer::process_and_close_socket(socket_t socket) {
     for (std::size_t left = keep_alive_max_count_; left > 0 && good; --left) {
       set_waiting(connection, true);
       const auto until = Connection::Clock::now() + kIdleTimeout;
-      while (!connection.request_begins(kPoll)) {
+      while (!connection.request_begins(kEndPoll)) {
         if (svr_sock_ == INVALID_SOCKET || Connection::Clock::now() >= until) return good;
       }
       connection.began_ = Connection::Clock::now();
