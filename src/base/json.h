@@ -92,7 +92,7 @@ nlohmann::ordered_json json_or_null(double value);
 // also given for what cannot be a count.
 template <typename Json>
 std::string text_at(const Json& object, const char* key) {
-  const auto it = object.find(key);  // end() if it is no object
+  const auto it = object.find(key);  // end() if it is not an object
   return it != object.end() && it->is_string() ? it->template get<std::string>() : std::string();
 }
 template <typename Json>

@@ -44,9 +44,10 @@ using std::chrono::milliseconds;
 constexpr rlim_t kMaxWorkerMemory = rlim_t{4} << 30;    // beyond the fork server's
 constexpr std::uint64_t kMaxMessageBytes = 256U << 20;  // of a request or a reply
 constexpr milliseconds kGiveUpPoll{100};                // how often give_up is called
-// Of a processor. A worker that needs more is nice to others: an agent's thirty tools take 50 ms.
+// Of a processor. After kOwnTime a worker is nice to others, as an agent's thirty tools take 50 ms;
+// after kNiceTime more it runs only when nobody else does.
 constexpr milliseconds kOwnTime{20};
-constexpr milliseconds kNiceTime{480};      // after this, too, it runs when nobody else does
+constexpr milliseconds kNiceTime{480};
 constexpr milliseconds kKillTimeout{5000};  // beyond its limit, for a worker to start and be killed
 
 [[noreturn]] void fail(const char* what, const std::string& why) {

@@ -10,7 +10,6 @@
 #include "engine/llama/devices.h"
 #include "engine/llama/graph/inject.h"
 #include "engine/llama/loader.h"
-#include "engine/llama/tokenize.h"
 #include "formats/facts.h"
 
 namespace mrrope::engine {
