@@ -12,7 +12,7 @@
 
 #include "kernels/half.h"
 #include "mrrope/rotary.h"
-#include "support/rotary_reference.h"
+#include "models/rotary_reference.h"
 
 using mrrope::Batch, mrrope::Element, mrrope::Pairing;
 

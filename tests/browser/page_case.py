@@ -11,7 +11,7 @@ import unittest
 import chromium
 from scripted_server import ScriptedServer
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "serve"))
 from chat_model import CHAT, with_template
 from serve_client import MODEL, Server
 

@@ -5,7 +5,7 @@
 // paper. results.json is compared with data/paper.json.
 
 #include "support/command.h"
-#include "support/gguf_edit.h"
+#include "models/gguf_edit.h"
 
 namespace mrrope {
 namespace {

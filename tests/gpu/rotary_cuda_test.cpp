@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "mrrope/error.h"
-#include "support/rotary_trial.h"
+#include "models/rotary_trial.h"
 
 namespace mrrope::test {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "engine/llama/loader.h"
-#include "support/architecture_cases.h"
+#include "models/architecture_cases.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

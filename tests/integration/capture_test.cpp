@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/graph/capture.h"
 
-#include "support/rotary_reference.h"
+#include "models/rotary_reference.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -8,7 +8,7 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "support/observe.h"
-#include "support/random_model.h"
+#include "models/random_model.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

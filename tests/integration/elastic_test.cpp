@@ -6,9 +6,9 @@
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/rotary.h"
-#include "support/cached_keys.h"
+#include "models/cached_keys.h"
 #include "support/observe.h"
-#include "support/random_model.h"
+#include "models/random_model.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -2,8 +2,8 @@
 // Embeddings against libllama called directly, which computes and pools a text at once.
 
 #include "engine/llama/local_model.h"
-#include "support/architecture_cases.h"
-#include "support/gguf_edit.h"
+#include "models/architecture_cases.h"
+#include "models/gguf_edit.h"
 #include "support/observe.h"
 #include "support/test.h"
 

@@ -6,8 +6,8 @@
 #include "engine/llama/local.h"
 #include "export/export.h"
 #include "formats/architectures.h"
-#include "support/architecture_cases.h"
-#include "support/gguf_edit.h"
+#include "models/architecture_cases.h"
+#include "models/gguf_edit.h"
 #include "support/observe.h"
 #include "support/test.h"
 

@@ -5,10 +5,10 @@
 #include "base/text.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "support/architecture_cases.h"
-#include "support/cached_keys.h"
+#include "models/architecture_cases.h"
+#include "models/cached_keys.h"
 #include "support/observe.h"
-#include "support/random_model.h"
+#include "models/random_model.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -6,10 +6,10 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "support/cached_keys.h"
+#include "models/cached_keys.h"
 #include "support/observe.h"
-#include "support/random_model.h"
-#include "support/reference_llama.h"
+#include "models/random_model.h"
+#include "models/reference_llama.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -5,8 +5,8 @@
 // single tokens, so that reused graphs are covered.
 #include "core/methods.h"
 #include "engine/llama/local.h"
-#include "support/architecture_cases.h"
-#include "support/stock_rows.h"
+#include "models/architecture_cases.h"
+#include "models/stock_rows.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -12,7 +12,7 @@
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "support/observe.h"
-#include "support/random_model.h"
+#include "models/random_model.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -2,8 +2,8 @@
 // Every architecture that takes plans, opened by the engine and run under `pi`: bit for bit what
 // llama.cpp's own linear scaling gives. oracle_test.cpp tests fewer architectures more thoroughly.
 #include "engine/llama/local.h"
-#include "support/architecture_cases.h"
-#include "support/stock_rows.h"
+#include "models/architecture_cases.h"
+#include "models/stock_rows.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -6,10 +6,10 @@
 #include "engine/llama/choose.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "support/gguf_edit.h"
-#include "support/log_probability_reference.h"
+#include "models/gguf_edit.h"
+#include "models/log_probability_reference.h"
 #include "support/observe.h"
-#include "support/random_model.h"
+#include "models/random_model.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

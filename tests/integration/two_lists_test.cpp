@@ -5,8 +5,8 @@
 #include "engine/llama/local.h"
 #include "formats/gguf/gguf.h"
 #include "support/observe.h"
-#include "support/random_model.h"
-#include "support/reference_llama.h"
+#include "models/random_model.h"
+#include "models/reference_llama.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -4,8 +4,8 @@
 # of tools/models, in Pythons that have the client libraries (see packages.sh). Exit code 77: skipped.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-export PYTHONPATH=$here/../python PYTHONDONTWRITEBYTECODE=1  # serve_client.py
-. "$PYTHONPATH/packages.sh"
+export PYTHONPATH=$here/../serve PYTHONDONTWRITEBYTECODE=1  # serve_client.py
+. "$here/../python/packages.sh"
 venvs=$1 mrrope=$2 models=$3
 shift 3
 files=()

@@ -17,7 +17,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/python"), str(ROOT / "tools/models")]
+sys.path[:0] = [str(ROOT / "tests/serve"), str(ROOT / "tools/models")]
 import fetch  # noqa: E402
 
 MODEL = fetch.cache_folder() / json.loads((ROOT / "tools/models/models.json").read_text())[sys.argv[2]]["file"]

@@ -11,7 +11,7 @@ import os
 import pathlib
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "python"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "serve"))
 from chat_model import with_template  # noqa: E402
 
 # What llama-server uses for a model without a template.

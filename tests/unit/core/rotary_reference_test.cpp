@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/rotary_reference.h"
+#include "models/rotary_reference.h"
 
 #include "mrrope/rotary.h"
 #include "support/test.h"

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "engine/llama/local.h"
-#include "support/byte_vocabulary.h"
+#include "models/byte_vocabulary.h"
 #include "support/crowd.h"
 #include "support/test.h"
 

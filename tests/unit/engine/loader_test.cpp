@@ -3,7 +3,7 @@
 #include "engine/llama/loader.h"
 
 #include "formats/gguf/gguf.h"
-#include "support/gguf_edit.h"
+#include "models/gguf_edit.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/choose.h"
-#include "support/log_probability_reference.h"
+#include "models/log_probability_reference.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

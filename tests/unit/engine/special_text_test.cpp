@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/tokenize.h"
-#include "support/gguf_writer.h"
+#include "models/gguf_writer.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -4,7 +4,7 @@
 #include "engine/llama/tokenize.h"
 
 #include "engine/llama/local.h"
-#include "support/byte_vocabulary.h"
+#include "models/byte_vocabulary.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -5,7 +5,7 @@
 #include "eval/results/result_table.h"
 #include "eval/samples/sample.h"
 #include "eval/tasks/ruler/ruler.h"
-#include "support/reading_model.h"
+#include "models/reading_model.h"
 #include "support/result_rows.h"
 #include "support/test.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "eval/samples/sample.h"
-#include "support/reading_model.h"
+#include "models/reading_model.h"
 #include "support/result_rows.h"
 #include "support/test.h"
 

@@ -4,7 +4,7 @@
 #include "base/text.h"
 #include "eval/score/answer_text.h"
 #include "eval/tasks/needle/needle.h"
-#include "support/reading_model.h"
+#include "models/reading_model.h"
 #include "support/result_rows.h"
 #include "support/test.h"
 

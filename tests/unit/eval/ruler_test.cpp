@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "eval/samples/sample.h"
-#include "support/reading_model.h"
+#include "models/reading_model.h"
 #include "support/result_rows.h"
 #include "support/test.h"
 

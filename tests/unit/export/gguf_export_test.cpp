@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "export/export.h"
-#include "support/gguf_writer.h"
+#include "models/gguf_writer.h"
 #include "support/test.h"
 
 namespace mrrope::exporting {

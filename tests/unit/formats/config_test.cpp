@@ -8,7 +8,7 @@
 #include "formats/architectures.h"
 #include "formats/facts.h"
 #include "formats/gguf/gguf.h"
-#include "support/gguf_writer.h"
+#include "models/gguf_writer.h"
 #include "support/test.h"
 
 namespace mrrope {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/gguf/gguf.h"
-#include "support/gguf_edit.h"
-#include "support/gguf_writer.h"
+#include "models/gguf_edit.h"
+#include "models/gguf_writer.h"
 #include "support/test.h"
 
 namespace mrrope {

@@ -2,7 +2,7 @@
 #include "formats/gguf/gguf.h"
 
 #include "mrrope/model.h"
-#include "support/gguf_writer.h"
+#include "models/gguf_writer.h"
 #include "support/test.h"
 
 namespace mrrope {

@@ -5,7 +5,7 @@
 #include "formats/facts.h"
 #include "formats/plan_file.h"
 #include "mrrope/plan.h"
-#include "support/gguf_writer.h"
+#include "models/gguf_writer.h"
 #include "support/test.h"
 
 namespace mrrope {

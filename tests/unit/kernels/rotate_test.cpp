@@ -2,7 +2,7 @@
 #include "kernels/rotary_simd.h"
 #include "mrrope/rotary.h"
 #include "support/allocations.h"
-#include "support/rotary_trial.h"
+#include "models/rotary_trial.h"
 #include "support/test.h"
 
 namespace mrrope {

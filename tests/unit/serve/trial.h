@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "engine/llama/local.h"
 #include "serve/api/service.h"
-#include "support/architecture_cases.h"
+#include "models/architecture_cases.h"
 #include "support/observe.h"
 #include "support/scripted.h"
 #include "support/test.h"

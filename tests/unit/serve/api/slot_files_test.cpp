@@ -2,7 +2,7 @@
 // Conversations saved and restored, over a small random model whose context grows.
 #include <sys/stat.h>
 
-#include "support/random_model.h"
+#include "models/random_model.h"
 #include "unit/serve/trial.h"
 
 namespace mrrope::serve {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scheduler over models with recurrent layers: their sequences are computed one by one, and
 // what they have read is recomputed where a conversation goes back.
-#include "support/random_model.h"
+#include "models/random_model.h"
 #include "unit/serve/trial.h"
 
 namespace mrrope::serve {

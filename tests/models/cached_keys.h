@@ -14,7 +14,7 @@
 #include "engine/llama/graph/keys.h"
 #include "engine/llama/local_model.h"
 #include "mrrope/rotary.h"
-#include "support/rotary_reference.h"
+#include "models/rotary_reference.h"
 
 namespace mrrope::test {
 

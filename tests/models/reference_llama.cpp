@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/reference_llama.h"
+#include "models/reference_llama.h"
 
 #include <cmath>
 #include <cstring>

@@ -2,7 +2,7 @@
 // A GGUF file with a tokenizer and no weights.
 #pragma once
 
-#include "support/gguf_writer.h"
+#include "models/gguf_writer.h"
 
 namespace mrrope::test {
 

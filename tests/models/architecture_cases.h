@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "formats/architectures.h"
-#include "support/random_model.h"
+#include "models/random_model.h"
 
 namespace mrrope {
 
@@ -39,7 +39,7 @@ std::vector<ArchitectureCase> supported_cases();
 // plan, and get none.
 std::vector<ArchitectureCase> cases_with_plans();
 
-// A part of tests/support/small_models.json, and keys of it, by the types of their values.
+// A part of tests/models/small_models.json, and keys of it, by the types of their values.
 const nlohmann::json& small_models(const char* part);
 void set_keys(Metadata& model, const nlohmann::json& keys);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/random_model.h"
+#include "models/random_model.h"
 
 #include <gguf.h>
 #include <llama.h>

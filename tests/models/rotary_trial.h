@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "kernels/half.h"
 #include "mrrope/rotary.h"
-#include "support/rotary_reference.h"
+#include "models/rotary_reference.h"
 
 namespace mrrope::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "support/architecture_cases.h"
+#include "models/architecture_cases.h"
 
 #include <gguf.h>
 
@@ -164,7 +164,7 @@ void add_row(std::vector<ArchitectureCase>& cases, const Architecture& row) {
 
 const nlohmann::json& small_models(const char* part) {
   static const nlohmann::json all =
-      nlohmann::json::parse(std::ifstream(MRROPE_GOLDEN_DIR "/../support/small_models.json"));
+      nlohmann::json::parse(std::ifstream(MRROPE_GOLDEN_DIR "/../models/small_models.json"));
   return all.at(part);
 }
 
