@@ -39,8 +39,9 @@ for name in tiny glm 1b; do
   from=$name
   [ $name != tiny ] || from=$tiny
   for dialect in v5 mrrope; do
-    "$bin/mrrope" export "$from" --method pro --ctx 8k --to hf --dialect $dialect --copy --force \
-      -o "kit/models/$name-$dialect"
+    to=hf
+    [ $dialect = v5 ] || to=hf-$dialect
+    "$bin/mrrope" export "$from" --method pro --ctx 8k --to $to --copy --force -o "kit/models/$name-$dialect"
   done
 done
 # A rung for every request (rungs.sh): Tiny up to 32K, the random Llama up to 128K.

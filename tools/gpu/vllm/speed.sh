@@ -26,8 +26,8 @@ measure() { # NAME MODEL PORT KINDS TITLE FLAG...
   "$serve" stop "${servers[@]}"
 }
 shape="the shape of Qwen2.5-Coder-1.5B" varies="decode varies too much here to be compared"
-measure vllm-1b 1b 8401 "plain static ladder" "a random Llama of 1 B, a rung for every request"
 measure vllm-1b-far 1b 8401 "plain far" "a random Llama of 1 B, near and far"
-measure vllm-shape shape 8411 "plain ladder" "$shape, a rung for every request; $varies" --load-format dummy
 measure vllm-shape-far shape 8411 "plain far" "$shape, near and far; $varies" --load-format dummy
+measure vllm-1b 1b 8401 "plain static ladder" "a random Llama of 1 B, a rung for every request"
+measure vllm-shape shape 8411 "plain ladder" "$shape, a rung for every request; $varies" --load-format dummy
 say end
