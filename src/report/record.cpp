@@ -93,6 +93,7 @@ RunRecord read_safely(const fs::path& folder, const std::function<void(RunRecord
 std::string group_key(const RunRecord& record) {
   ordered_json key = {{"task", record.task},
                       {"digest", record.model_digest},
+                      {"window", record.window},
                       {"settings", record.run.value("settings", ordered_json::object())}};
   if (key["settings"].is_object()) {
     key["settings"].erase("lengths");

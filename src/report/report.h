@@ -52,7 +52,7 @@ RunRecord record_of(ordered_json run, eval::ResultTable table);
 // folder if none has a readable run.
 std::vector<RunRecord> read_records(const std::vector<std::string>& folders);
 
-// Runs that may share a chart: same task, model, texts and settings (lengths may differ).
+// Runs that may share a chart: same task, model, window, texts and settings (lengths may differ).
 struct RunGroup {
   std::vector<const RunRecord*> runs;
   const RunRecord& front() const { return *runs.front(); }

@@ -32,6 +32,9 @@ if ! mmdebstrap --mode=root --variant=apt --hook-dir=/usr/share/mmdebstrap/hooks
   fail "the packages do not install"
 fi
 cp -r "$(dirname "$0")/../golden/tiny_config" "$(dirname "$0")/../../examples/plan.c" "$work/root/tmp"
+# The loader finds libraries beside a program by way of /proc.
+mount -t proc proc "$work/root/proc" || skip "/proc cannot be mounted"
+trap 'umount "$work/root/proc"; rm -rf --one-file-system "$work"' EXIT
 inside() { chroot "$work/root" env -i PATH=/usr/bin:/bin HOME=/tmp "$@"; }
 
 inside mrrope --version | tee "$work/version"

@@ -23,7 +23,7 @@ esac
 [ "$(stat -c %s "$wheel")" -lt $((55 << 20)) ] || { echo "larger than 55 MiB"; exit 1; }
 cmake -D ROOT="$source" -D BUILD="$source/build/wheel" -D COMPILER=c++ -P "$source/tests/build/amx_test.cmake"
 for python in "${@:-python3}"; do
-  command -v "$python" >/dev/null || { echo "no $python here"; continue; }
+  "$python" -c '' 2>/dev/null || { echo "no $python here"; continue; }
   rm -rf "$work/venv" "$work/long.gguf"
   "$python" -m venv "$work/venv"
   "$work/venv/bin/pip" install --quiet --disable-pip-version-check --no-index "$wheel"

@@ -86,12 +86,12 @@ def run_scores(name, url, refs, worst, rms):
     for rung, mine in sorted(got, key=lambda pair: pair[0]):
         far, mean = difference(mine, refs[rung]["scores"])
         other = min((r for r in refs if r != rung), key=lambda r: abs(r - rung))
-        wrong, _ = difference(mine, refs[other]["scores"])
-        apart, _ = difference(refs[rung]["scores"][:len(mine)], refs[other]["scores"])
-        fine = far <= float(worst) and mean <= float(rms) and (wrong > 4 * far or apart < float(worst))
+        wrong = difference(mine, refs[other]["scores"])[1]
+        apart = difference(refs[rung]["scores"][:len(mine)], refs[other]["scores"])[1]
+        fine = far <= float(worst) and mean <= float(rms) and (wrong > 2 * mean or apart < float(rms))
         good &= fine
         print(f"{name} rung {rung}, {len(mine) + 1} tokens: largest {far:.5f}, rms {mean:.6f} "
-              f"(under rung {other}'s plan {wrong:.3f}): {'ok' if fine else 'TOO FAR'}")
+              f"(under rung {other}'s plan {wrong:.4f}): {'ok' if fine else 'TOO FAR'}")
     after, preempted = counts(url)
     counted = {rung: after.get(rung, 0) - before.get(rung, 0) for rung in refs}
     good &= counted == {rung: 4 for rung in refs}
