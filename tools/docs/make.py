@@ -81,7 +81,7 @@ def speeds(folder):
 def measured(mrrope, pages):
     """One page per model, and a page of pages."""
     index = ["# Measurements", "", "Every page here is made from the journals in data/runs or the benchmarks in "
-             "data/bench; no number is typed.", "", "| model | verdict |", "|---|---|"]
+             "data/bench; no number is typed.", "", "| model | window | verdict |", "|---|---:|---|"]
     work = pages.parent
     rows = {}
     os.symlink(ROOT / "data", work / "data")
@@ -102,7 +102,7 @@ def measured(mrrope, pages):
             rows[folder.name] = row
         title = text.splitlines()[0].removeprefix("# ")
         headline = re.search(r"^\*\*(.*)\*\*$", text, re.M)
-        index.append(f"| [{title}]({folder.name}.md) | {headline.group(1) if headline else ''} |")
+        index.append(f"| [{title}]({folder.name}.md) | {window >> 10}K | {headline.group(1) if headline else ''} |")
     (pages / "measurements/speeds.md").write_text(speeds(ROOT / "data/bench"))
     index += ["", "In tables, far:pi(..., sharpen=0) is `auto` as it was before its present rule.", "",
               "[Speeds](speeds.md): what the benchmarks printed.", "",
