@@ -176,8 +176,9 @@ def main(work):
         for device, part in ((2, "it is on DLPack device 2" if HAS_CUDA else "has no CUDA"),
                              (10, "not in the memory of the CPU (DLPack device 10)")):
             there = torch.zeros(1, 2, 3, 8)
-            there.__class__ = type("There", (torch.Tensor,),
-                                   {"__dlpack_device__": lambda self, device=device: (device, 0)})
+            there.__class__ = type("There", (torch.Tensor,), {
+                "__dlpack_device__": lambda self, device=device: (device, 0),
+                "__dlpack__": lambda self, stream=None: torch.zeros(1, 2, 3, 8).__dlpack__()})
             refused(part, mrrope.rotate, there, plan=PRO)
     print("ok", "under the address sanitizer" if os.environ.get("LD_PRELOAD") else "")
 
