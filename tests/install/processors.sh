@@ -41,7 +41,10 @@ for one in $processors; do
   runs=$("$mrrope" --version 2>errors | sed -n 's/^processor code: //p') || true
   [ "$runs" != "$code" ] || table "$mrrope" >alone  # this processor may be older
   mv others/* "$package/lib/mrrope"
-  [ "$runs" != "$code" ] || diff alone there || { echo "processors.sh: $processor prints something else" >&2; exit 1; }
+  rows="none|auto"
+  [ "$processor" != qemu64 ] || rows=none  # without FMA, turned keys are rounded otherwise: 0.1 % of auto's perplexity
+  [ "$runs" != "$code" ] || diff <(grep -E "^($rows)" alone) <(grep -E "^($rows)" there) ||
+    { echo "processors.sh: $processor prints something else" >&2; exit 1; }
   python3 -c 'import sys
 a, b = ([float(x) for line in open(name) for x in line.split() if x[0].isdigit() and "." in x] for name in sys.argv[1:])
 assert len(a) == len(b) == 4 and all(abs(x / y - 1) < 0.01 for x, y in zip(a, b)), (a, b)' here there
