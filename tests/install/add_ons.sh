@@ -27,10 +27,12 @@ package=$(echo "$work"/venv/lib/python3*/site-packages/mrrope)
 mrrope=$work/venv/bin/mrrope model=$package/share/mrrope/models/mrrope-tiny.gguf
 version=$("$mrrope" --version | sed -n 's/^mrrope //p')
 
+# An answer that the model is sure of, whatever the rounding.
+prompt=$'The magic number for amber is 483920.\nQuestion: what is the magic number for amber? The magic number for amber is'
 # said STATUS TEXT ARGUMENTS...: generates with these; the status, and one line with the text on the standard error.
 said() {
   local status=0
-  "$mrrope" generate "$model" --ctx 2k -p 'Let $n$ be' -n 8 --temp 0 "${@:3}" >"$work/text" 2>"$work/errors" || status=$?
+  "$mrrope" generate "$model" --ctx 2k -p "$prompt" -n 8 --temp 0 "${@:3}" >"$work/text" 2>"$work/errors" || status=$?
   [ $status -eq "$1" ] || fail "${*:3}: ended with $status: $(cat "$work/errors")"
   [ -z "$2" ] || [ "$(grep -cF "$2" "$work/errors")" -eq 1 ] || fail "${*:3}: said $(cat "$work/errors")"
   [ -n "$2" ] || ! grep "add-on\|mrrope-vulkan" "$work/errors" || fail "${*:3}: warns"

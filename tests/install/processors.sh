@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # processors.sh WHEEL: the wheel under qemu, as processors that are not here. Each picks its own code and prints the table
-# that this code prints here. That of the code picked here is within 1 %: without dot products, with them and with i8mm
-# ggml adds up products of q8_0 in another order. That is 1e-7 until the next activations are rounded to 8 bits, and grows
-# from layer to layer to 0.75 %. With weights in f32 the tables agree to 2e-4: v8.2 adds up attention in f16,
-# and with i8mm ggml multiplies without llamafile's code.
+# that this code prints here. That of the code picked here is within 3 %: ggml's codes add up products of q8_0 in another
+# order. That is 1e-7 until the next activations are rounded to 8 bits, and grows from layer to layer, to 0.75 % on Arm
+# and 1.7 % between AVX-512's dot products and plain x86-64. With weights in f32 the tables are equal on x86-64, and agree
+# to 2e-4 on Arm: v8.2 adds up attention in f16, and with i8mm ggml multiplies without llamafile's code.
 set -euo pipefail
 wheel=${1:?usage: processors.sh WHEEL}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -47,6 +47,6 @@ for one in $processors; do
     { echo "processors.sh: $processor prints something else" >&2; exit 1; }
   python3 -c 'import sys
 a, b = ([float(x) for line in open(name) for x in line.split() if x[0].isdigit() and "." in x] for name in sys.argv[1:])
-assert len(a) == len(b) == 4 and all(abs(x / y - 1) < 0.01 for x, y in zip(a, b)), (a, b)' here there
+assert len(a) == len(b) == 4 and all(abs(x / y - 1) < 0.03 for x, y in zip(a, b)), (a, b)' here there
   echo "$processor: code for $code, $SECONDS s"
 done
