@@ -63,9 +63,10 @@ rm "$package/lib/mrrope/mrrope-cuda-0.0.1.so"
 said 0 "" # it is taken without being asked for
 cmp "$work/text" "$work/cpu" || fail "another text than on the CPU"
 
-# The tables of the CPU, up to what its activations of 8 bits change.
+# The tables of the CPU, up to what its activations of 8 bits change. A software device reads a few tokens a second.
+"$root/tests/install/short_window.sh" "$model"
 table() {
-  "$mrrope" eval ppl "$model" --methods none,pro,elastic:pro,far:pi,auto --ctx 2k --lengths 1k,2k --documents 1 \
+  "$mrrope" eval ppl "$model" --methods none,pro,elastic:pro,far:pi,auto --ctx 768 --lengths 192,384 --documents 1 \
     --kl-positions 0 --json --device "$1" 2>"$work/errors" || fail "$(cat "$work/errors")"
 }
 table CPU >"$work/cpu.json"
