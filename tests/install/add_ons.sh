@@ -63,7 +63,8 @@ rm "$package/lib/mrrope/mrrope-cuda-0.0.1.so"
 said 0 "" # it is taken without being asked for
 cmp "$work/text" "$work/cpu" || fail "another text than on the CPU"
 
-# The tables of the CPU, up to what its activations of 8 bits change. A software device reads a few tokens a second.
+# The tables of the CPU, up to what its activations of 8 bits change (as in processors.sh). A software device reads a few
+# tokens a second.
 "$root/tests/install/short_window.sh" "$model"
 table() {
   "$mrrope" eval ppl "$model" --methods none,pro,elastic:pro,far:pi,auto --ctx 768 --lengths 192,384 --documents 1 \
@@ -77,7 +78,7 @@ here, there = ({(r["method"], r["length"]): r["value"] for r in json.load(open(n
                 if r["metric"] == "perplexity"} for name in sys.argv[1:])
 assert here.keys() == there.keys() and len(here) == 10, here
 print("largest difference:", max(abs(there[k] / here[k] - 1) for k in here))
-assert all(abs(there[k] / here[k] - 1) < 0.01 for k in here), (here, there)
+assert all(abs(there[k] / here[k] - 1) < 0.03 for k in here), (here, there)
 END
 "${pip[@]}" uninstall -y mrrope-vulkan
 said 0 ""
