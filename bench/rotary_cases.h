@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "kernels/half.h"
-#include "mrrope/rotary.h"
 #include "models/rotary_reference.h"
+#include "mrrope/rotary.h"
 
 using mrrope::Batch, mrrope::Element, mrrope::Pairing;
 

@@ -4,8 +4,8 @@
 // lengths and numbers of samples smaller, each from the preset's own; plans stay those of the
 // paper. results.json is compared with data/paper.json.
 
-#include "support/command.h"
 #include "models/gguf_edit.h"
+#include "support/command.h"
 
 namespace mrrope {
 namespace {

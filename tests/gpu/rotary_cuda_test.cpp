@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "mrrope/error.h"
 #include "models/rotary_trial.h"
+#include "mrrope/error.h"
 
 namespace mrrope::test {
 namespace {

@@ -5,10 +5,10 @@
 #include "engine/llama/loader.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/rotary.h"
 #include "models/cached_keys.h"
-#include "support/observe.h"
 #include "models/random_model.h"
+#include "mrrope/rotary.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

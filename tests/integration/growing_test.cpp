@@ -7,8 +7,8 @@
 #include "engine/llama/local_model.h"
 #include "models/architecture_cases.h"
 #include "models/cached_keys.h"
-#include "support/observe.h"
 #include "models/random_model.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -7,9 +7,9 @@
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
 #include "models/cached_keys.h"
-#include "support/observe.h"
 #include "models/random_model.h"
 #include "models/reference_llama.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

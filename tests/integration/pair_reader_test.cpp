@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/llama/graph/capture.h"
-#include "mrrope/rotary.h"
 #include "models/rotary_reference.h"
+#include "mrrope/rotary.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

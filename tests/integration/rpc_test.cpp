@@ -11,8 +11,8 @@
 #include "engine/llama/devices.h"
 #include "engine/llama/local.h"
 #include "engine/llama/local_model.h"
-#include "support/observe.h"
 #include "models/random_model.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -8,8 +8,8 @@
 #include "engine/llama/local_model.h"
 #include "models/gguf_edit.h"
 #include "models/log_probability_reference.h"
-#include "support/observe.h"
 #include "models/random_model.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

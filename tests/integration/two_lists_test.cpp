@@ -4,9 +4,9 @@
 
 #include "engine/llama/local.h"
 #include "formats/gguf/gguf.h"
-#include "support/observe.h"
 #include "models/random_model.h"
 #include "models/reference_llama.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::engine {

@@ -13,8 +13,8 @@
 #include "engine/llama/graph/inject.h"
 #include "engine/llama/graph/keys.h"
 #include "engine/llama/local_model.h"
-#include "mrrope/rotary.h"
 #include "models/rotary_reference.h"
+#include "mrrope/rotary.h"
 
 namespace mrrope::test {
 

@@ -17,8 +17,8 @@
 
 #include "base/text.h"
 #include "kernels/half.h"
-#include "mrrope/rotary.h"
 #include "models/rotary_reference.h"
+#include "mrrope/rotary.h"
 
 namespace mrrope::test {
 

@@ -32,7 +32,9 @@ TEST(Statistics, AreThoseOfTheTranscript) {
                      digits(d.percent().value), " %");
         }},
        {"student",
-        [](auto& a) { return significant(student_two_sided(numbers(a[0])[0], numbers(a[1])[0]), 6); }},
+        [](auto& a) {
+          return significant(student_two_sided(numbers(a[0])[0], numbers(a[1])[0]), 6);
+        }},
        {"holm", [](auto& a) { return joined(mapped(holm(numbers(a[0])), digits), ", "); }}});
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/gguf/gguf.h"
 
-#include "mrrope/model.h"
 #include "models/gguf_writer.h"
+#include "mrrope/model.h"
 #include "support/test.h"
 
 namespace mrrope {

@@ -4,8 +4,8 @@
 #include "base/sha256.h"
 #include "formats/facts.h"
 #include "formats/plan_file.h"
-#include "mrrope/mrrope.h"
 #include "models/gguf_writer.h"
+#include "mrrope/mrrope.h"
 #include "support/test.h"
 
 namespace mrrope {

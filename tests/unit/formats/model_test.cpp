@@ -4,8 +4,8 @@
 #include "core/methods.h"
 #include "formats/facts.h"
 #include "formats/plan_file.h"
-#include "mrrope/plan.h"
 #include "models/gguf_writer.h"
+#include "mrrope/plan.h"
 #include "support/test.h"
 
 namespace mrrope {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/half.h"
-#include "mrrope/rotary.h"
 #include "models/rotary_trial.h"
+#include "mrrope/rotary.h"
 #include "support/test.h"
 
 namespace mrrope {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/rotary_simd.h"
+#include "models/rotary_trial.h"
 #include "mrrope/rotary.h"
 #include "support/allocations.h"
-#include "models/rotary_trial.h"
 #include "support/test.h"
 
 namespace mrrope {

@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "engine/llama/local.h"
-#include "serve/api/service.h"
 #include "models/architecture_cases.h"
+#include "serve/api/service.h"
 #include "support/observe.h"
 #include "support/scripted.h"
 #include "support/test.h"
