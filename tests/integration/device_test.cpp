@@ -7,8 +7,8 @@
 #include "engine/llama/devices.h"
 #include "engine/llama/loader.h"
 #include "engine/llama/local.h"
-#include "support/observe.h"
 #include "models/random_model.h"
+#include "support/observe.h"
 #include "support/test.h"
 
 namespace mrrope::engine {
@@ -123,6 +123,15 @@ TEST(Device, TheCpuAloneIsADevice) {
   const auto model = open_local(facts, options_on("cpu"));
   EXPECT_EQ(devices_in_use(options_on("cpu")).size(), 1U);
   EXPECT_NE(device_list().find("CPU: "), std::string::npos);
+}
+
+// So the engine finds the kernels of the add-on for CUDA. The CPU's code is a library where add-ons
+// are possible.
+TEST(Device, SymbolsAreThoseOfTheBackendsLibrary) {
+  start_llama();
+  const ggml_backend_dev_t cpu = ggml_backend_dev_by_type(GGML_BACKEND_DEVICE_TYPE_CPU);
+  EXPECT_EQ(symbol_of(cpu, "ggml_backend_init") != nullptr, !processor_code().empty());
+  EXPECT_EQ(symbol_of(cpu, "no_such_symbol"), nullptr);
 }
 
 }  // namespace

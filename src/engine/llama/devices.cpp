@@ -114,6 +114,15 @@ bool is_ambiguous() {
 
 }  // namespace
 
+void* symbol_of(ggml_backend_dev_t device, const char* name) {
+  const fs::path file = file_of(ggml_backend_dev_backend_reg(device));
+  void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  void* const found = dlsym(library, name);
+  dlclose(library);  // ggml keeps it
+  return found;
+}
+
 void load_processor() {
   static const bool loaded = [] {
     keep_llama_log();

@@ -11,6 +11,9 @@
 
 namespace mrrope::engine {
 
+// What the library of the device's backend has under this name. Null: nothing, or it is no file.
+void* symbol_of(ggml_backend_dev_t device, const char* name);
+
 // Where ggml's libraries are files (MRROPE_ANY_PROCESSOR), loads the code for this processor, once;
 // then what add-ons have put beside it. An add-on that cannot be used is remembered. Throws Error
 // (failed): no code for this processor.

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "kernels/cuda/rotary_kernel.cuh"
+#include "kernels/cuda/turn_keys.h"
 #include "kernels/rotary_simd.h"
 #include "mrrope/error.h"
 #include "mrrope/rotary_cuda.h"
@@ -360,3 +361,8 @@ void rotate_and_wait(const RotaryTable& table, std::span<const Batch> batches, i
 }
 
 }  // namespace mrrope
+
+void mrrope_turn_keys(const mrrope::RotaryAngles& angles, std::span<const mrrope::Batch> batches,
+                      int device) {
+  rotate_and_wait(mrrope::RotaryTable(angles, 0, 0), batches, device);
+}

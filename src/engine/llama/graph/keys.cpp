@@ -13,11 +13,9 @@
 #include <utility>
 
 #include "base/text.h"
+#include "engine/llama/devices.h"
 #include "engine/llama/graph/inject.h"
 #include "mrrope/rotary.h"
-#ifdef MRROPE_ENGINE_CUDA
-#include "mrrope/rotary_cuda.h"
-#endif
 
 namespace mrrope::engine {
 
@@ -97,11 +95,21 @@ void write_rows(ggml_tensor* cache, std::span<const std::int32_t> cells,
 }
 
 // The number of a device of ggml's CUDA backend, or -1.
-[[maybe_unused]] int cuda_device(ggml_backend_dev_t device) {
+int cuda_device(ggml_backend_dev_t device) {
   const std::string_view name = device != nullptr ? ggml_backend_dev_name(device) : "";
   int number = -1;
   if (name.starts_with("CUDA")) std::from_chars(name.data() + 4, name.data() + name.size(), number);
   return number;
+}
+
+// Of CUDA's half of the kernels, which is in the program or came with the device. Null: there is
+// none.
+TurnKeys* turn_keys_on([[maybe_unused]] ggml_backend_dev_t device) {
+#ifdef MRROPE_ENGINE_CUDA
+  return &mrrope_turn_keys;
+#else
+  return reinterpret_cast<TurnKeys*>(symbol_of(device, "mrrope_turn_keys"));
+#endif
 }
 
 ggml_tensor* mixed(ggml_context* c, ggml_tensor* rows, ggml_tensor* mix) {
@@ -229,9 +237,7 @@ KeyTurner::KeyTurner(std::vector<KeyCache> caches, const std::vector<Rotation>& 
       workers_.emplace(std::max(1, threads));
       continue;
     }
-#ifdef MRROPE_ENGINE_CUDA
-    if (all_plain) site.gpu = cuda_device(device);
-#endif
+    if (all_plain && cuda_device(device) >= 0) site.turn_keys = turn_keys_on(device);
     if (device != nullptr) site.backend.reset(ggml_backend_dev_init(device, nullptr));
     const char* name = device != nullptr ? ggml_backend_dev_name(device) : "an unknown device";
     unsupported_if(!site.backend, cat("cached keys cannot be turned on ", name));
@@ -385,8 +391,8 @@ void KeyTurner::turn_range(std::span<const std::int32_t> cells, std::int64_t fir
   for (auto& [device, site] : sites_) {
     if (site.host) {
       turn_on_host(site, range, first, turns);
-    } else if (site.gpu >= 0 && runs <= kMaxLaunches) {
-      turn_on_gpu(site, range, first, turns);
+    } else if (site.turn_keys != nullptr && runs <= kMaxLaunches) {
+      turn_on_gpu(site, cuda_device(device), range, first, turns);
     } else {
       for (std::size_t at = 0; at < range.size(); at += most) {
         turn_by_graph(site, range.subspan(at, std::min(most, range.size() - at)),
@@ -422,11 +428,8 @@ void KeyTurner::turn_on_host(const Site& site, std::span<const std::int32_t> cel
   }
 }
 
-void KeyTurner::turn_on_gpu([[maybe_unused]] const Site& site,
-                            [[maybe_unused]] std::span<const std::int32_t> cells,
-                            [[maybe_unused]] std::int64_t first,
-                            [[maybe_unused]] const std::vector<Turn>& turns) const {
-#ifdef MRROPE_ENGINE_CUDA
+void KeyTurner::turn_on_gpu(const Site& site, int gpu, std::span<const std::int32_t> cells,
+                            std::int64_t first, const std::vector<Turn>& turns) const {
   std::map<std::size_t, std::vector<Batch>> batches;  // by what they are like
   for (const std::size_t i : site.caches) {
     if (!turns[i].moves()) continue;
@@ -434,9 +437,8 @@ void KeyTurner::turn_on_gpu([[maybe_unused]] const Site& site,
                    [&](const Batch& batch) { batches[turns[i].like].push_back(batch); });
   }
   for (const auto& [like, some] : batches) {
-    rotate_and_wait(RotaryTable(turns[like].angles, 0, 0), some, site.gpu);
+    site.turn_keys(turns[like].angles, some, gpu);
   }
-#endif
 }
 
 void KeyTurner::turn_by_graph(Site& site, std::span<const std::int32_t> cells, std::int64_t first,

@@ -3,8 +3,8 @@
 //
 // A key of position m that was rotated under plan A becomes one rotated under plan B by a further
 // rotation of pair i by m * (theta_B,i - theta_A,i), and by a constant where a border or a shift
-// moves. Keys of f32, f16 and bf16 are turned in place by src/kernels, in memory of the host and,
-// in builds for CUDA, of NVIDIA GPUs. For all others it is a small ggml graph of our own over the
+// moves. Keys of f32, f16 and bf16 are turned in place by src/kernels, in memory of the host and of
+// NVIDIA GPUs. For all others it is a small ggml graph of our own over the
 // cache's tensors, on the device that holds them: rows of some cells are read as F32, rotated and
 // written back in the cache's type. Temperatures stay out of it, since under a ladder they are on
 // the queries' side, except for those of far keys.
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "engine/llama/loader.h"
+#include "kernels/cuda/turn_keys.h"
 #include "mrrope/rotary.h"
 
 namespace mrrope::engine {
@@ -75,8 +76,8 @@ class KeyTurner {
  private:
   // One device and the caches that live there.
   struct Site {
-    bool host = false;  // keys that src/kernels turns: in memory of the host, or of a GPU
-    int gpu = -1;
+    bool host = false;               // keys that src/kernels turns in memory of the host,
+    TurnKeys* turn_keys = nullptr;   // or of a GPU
     LlamaPtr<ggml_backend> backend;  // of graphs
     LlamaPtr<ggml_gallocr> allocator;
     std::vector<std::size_t> caches;
@@ -106,8 +107,8 @@ class KeyTurner {
                   const KeyState& from, const KeyState& to);
   void turn_on_host(const Site& site, std::span<const std::int32_t> cells, std::int64_t first,
                     const std::vector<Turn>& turns);
-  void turn_on_gpu(const Site& site, std::span<const std::int32_t> cells, std::int64_t first,
-                   const std::vector<Turn>& turns) const;
+  void turn_on_gpu(const Site& site, int gpu, std::span<const std::int32_t> cells,
+                   std::int64_t first, const std::vector<Turn>& turns) const;
   void turn_by_graph(Site& site, std::span<const std::int32_t> cells, std::int64_t first,
                      const std::vector<Turn>& turns);
 
