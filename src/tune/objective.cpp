@@ -98,11 +98,9 @@ SearchText plant(const Tokenizer& model, const eval::NeedleForm& form, const std
     eval::Needle needle = draw_needle(model, form, seed, number, draw);
     if (!words.insert(needle.question).second) continue;
     PlantedAnswer& asked = text.asked.emplace_back();
-    const std::vector<Token> answer =
-        eval::answer_tokens(model, model.detokenize(needle.question), needle.answer);
-    asked.answer = answer.size();
+    asked.answer = needle.right.size();
     asked.question = std::move(needle.question);
-    extend(asked.question, answer);
+    extend(asked.question, needle.right);
     room = std::max(room, std::int64_t(asked.question.size()));
     taken += std::int64_t(needle.needle.size());
     needles.push_back(std::move(needle.needle));

@@ -167,6 +167,11 @@ void run_attention(const TheoryFlags& flags) {
         cat(to_string(method), " changes its plan while it reads, and this figure is of one plan"),
         cat("give --method ", is_auto(method.name) ? "pro" : method.name));
   }
+  for (const std::string& file : flags.extension.plan_files) {
+    refuse_if(read_plan_file(file).rungs().size() > 1,
+              cat(file, " changes its plan while a text is read, and this figure is of one plan"),
+              "give a file that holds one plan");
+  }
   const theory::AttentionRequest request{model.name, flags.pairs, flags.seed};
   const std::vector<theory::NamedPlan> plans =
       theory_plans(flags, g, double(tokens) / double(g.train_length), "none,yarn,pro");

@@ -155,12 +155,8 @@ class NeedleUnits : public UnitWork {
     cells_[index(cell)] = cell_json(timeline.generate(generate), branch, cell);
     progress_->advance(left, 0);
     const std::int64_t end = timeline.length();
-    const Tokenizer& tokenizer = target_.tokenizer();
-    const std::vector<Token> right = answer_tokens(
-        tokenizer, tokenizer.detokenize(branch.needle.question), branch.needle.answer);
-    if (right.size() <= std::size_t(options_.form.answer_tokens)) {
-      cells_[index(cell)][kAnswerLoss] = json_or_null(answer_loss(timeline, prompt, right));
-    }
+    cells_[index(cell)][kAnswerLoss] =
+        json_or_null(answer_loss(timeline, prompt, branch.needle.right));
     progress_->part_done({{"index", index(cell)},
                           {"tokens", tokens},
                           {"end", std::max(end, timeline.length())},

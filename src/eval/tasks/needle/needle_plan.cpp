@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "base/text.h"
+#include "eval/run/runner.h"
 #include "eval/samples/prompts.h"
 #include "eval/score/answer_text.h"
 #include "eval/tasks/needle/needle.h"
@@ -165,8 +166,14 @@ Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t
   const std::string& word = words[random.below(words.size())];
   const std::string number = cat(100000 + random.below(900000));
   const Fill drawn = {{"word", word}, {"number", number}};
-  return {fill(form.answer, drawn), model.tokenize(fill(form.needle, drawn), false, false),
-          model.tokenize(fill(form.question, drawn), false, form.special)};
+  Needle needle = {fill(form.answer, drawn), model.tokenize(fill(form.needle, drawn), false, false),
+                   model.tokenize(fill(form.question, drawn), false, form.special)};
+  needle.right = answer_tokens(model, model.detokenize(needle.question), needle.answer);
+  refuse_if(count(needle.right) > form.answer_tokens,
+            cat("the answer '", needle.answer, "' takes ", needle.right.size(), " tokens, and -n ",
+                form.answer_tokens, " leaves no room for it"),
+            cat("give -n ", needle.right.size(), " or more"));
+  return needle;
 }
 
 std::vector<Token> head_of(const Tokenizer& model, const NeedleForm& form) {
