@@ -155,8 +155,10 @@ class NeedleUnits : public UnitWork {
     cells_[index(cell)] = cell_json(timeline.generate(generate), branch, cell);
     progress_->advance(left, 0);
     const std::int64_t end = timeline.length();
-    cells_[index(cell)][kAnswerLoss] =
-        json_or_null(answer_loss(timeline, prompt, branch.needle.right));
+    if (branch.needle.right.size() <= std::size_t(room())) {
+      cells_[index(cell)][kAnswerLoss] =
+          json_or_null(answer_loss(timeline, prompt, branch.needle.right));
+    }
     progress_->part_done({{"index", index(cell)},
                           {"tokens", tokens},
                           {"end", std::max(end, timeline.length())},

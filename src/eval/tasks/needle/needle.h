@@ -60,11 +60,11 @@ struct Needle {
   std::string answer;
   std::vector<Token> needle;
   std::vector<Token> question;
-  std::vector<Token> right;  // the answer, after the question
+  std::vector<Token> right{};  // the answer, after the question
 };
 
 // A pure function of its arguments: equal numbers, equal needle. Throws Error (usage) if the form
-// leaves too little room for the answer.
+// leaves too little room for the answer; of kamradt's, words that were written count.
 Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t seed,
                    std::size_t sample, std::int64_t where);
 
