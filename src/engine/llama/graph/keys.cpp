@@ -102,8 +102,7 @@ int cuda_device(ggml_backend_dev_t device) {
   return number;
 }
 
-// Of CUDA's half of the kernels, which is in the program or came with the device. Null: there is
-// none.
+// CUDA's half of the kernels, which is in the program or came with the device. Null: neither.
 TurnKeys* turn_keys_on([[maybe_unused]] ggml_backend_dev_t device) {
 #ifdef MRROPE_ENGINE_CUDA
   return &mrrope_turn_keys;

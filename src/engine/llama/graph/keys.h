@@ -4,10 +4,10 @@
 // A key of position m that was rotated under plan A becomes one rotated under plan B by a further
 // rotation of pair i by m * (theta_B,i - theta_A,i), and by a constant where a border or a shift
 // moves. Keys of f32, f16 and bf16 are turned in place by src/kernels, in memory of the host and of
-// NVIDIA GPUs. For all others it is a small ggml graph of our own over the
-// cache's tensors, on the device that holds them: rows of some cells are read as F32, rotated and
-// written back in the cache's type. Temperatures stay out of it, since under a ladder they are on
-// the queries' side, except for those of far keys.
+// NVIDIA GPUs. For all others it is a small ggml graph of our own over the cache's tensors, on the
+// device that holds them: rows of some cells are read as F32, rotated and written back in the
+// cache's type. Temperatures stay out of it, since under a ladder they are on the queries' side,
+// except for those of far keys.
 //
 // libllama's own K-shift is not used: it rotates every cell and layers without RoPE too, multiplies
 // by the temperature again, needs types that its kernels rotate, and reserves a graph each time.
