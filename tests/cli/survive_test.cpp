@@ -30,7 +30,7 @@ class Survive : public testing::TestWithParam<const char*> {
       flags = " --ctx 160 --methods none,pro --lengths 160 --tasks passkey --samples 31";
     } else {
       flags += task == "ppl" ? " --lengths 32,96 --kl-positions 8"
-                             : " --form planted --lengths 80,128 --depths 50 -n 4 --samples 3";
+                             : " --form planted --lengths 80,128 --depths 50 -n 8 --samples 3";
       flags += " --text " + texts_.path().string();
     }
     return "eval " + task + " " + model + flags + " --train-ctx 48 -t 1 -o " + folder_.file(out) +

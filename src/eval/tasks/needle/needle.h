@@ -64,7 +64,7 @@ struct Needle {
 };
 
 // A pure function of its arguments: equal numbers, equal needle. Throws Error (usage) if the form
-// leaves too little room for the answer; of kamradt's, words that were written count.
+// leaves too little room for the answer; of an answer with words those that were written count.
 Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t seed,
                    std::size_t sample, std::int64_t where);
 

@@ -169,7 +169,7 @@ Needle draw_needle(const Tokenizer& model, const NeedleForm& form, std::uint64_t
   Needle needle = {fill(form.answer, drawn), model.tokenize(fill(form.needle, drawn), false, false),
                    model.tokenize(fill(form.question, drawn), false, form.special)};
   needle.right = answer_tokens(model, model.detokenize(needle.question), needle.answer);
-  refuse_if(count(needle.right) > form.answer_tokens && form.name != kKamradt,
+  refuse_if(count(needle.right) > form.answer_tokens && !has_words(form.answer),
             cat("the answer '", needle.answer, "' takes ", needle.right.size(), " tokens, and -n ",
                 form.answer_tokens, " leaves no room for it"),
             cat("give -n ", needle.right.size(), " or more"));
