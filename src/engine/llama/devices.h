@@ -11,7 +11,8 @@
 
 namespace mrrope::engine {
 
-// What the library of the device's backend has under this name. Null: nothing, or it is no file.
+// The address of a symbol in the library of the device's backend. Null: there is no such symbol, or
+// the backend is part of the program.
 void* symbol_of(ggml_backend_dev_t device, const char* name);
 
 // Where ggml's libraries are files (MRROPE_ANY_PROCESSOR), loads the code for this processor, once;
