@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# add_on.sh TOOLS WORK MODEL: after build.sh has filled WORK, builds mrrope-cuda, installs it by pip into a fresh
+# add_on.sh TOOLS WORK MODEL [LENGTH]: after build.sh has filled WORK, builds mrrope-cuda, installs it by pip into a fresh
 # environment, with mrrope's wheel and what both ask for, all of which lie in TOOLS, and compares it on the first GPU with
-# the --cuda build: the same tables, and seconds in alternation. See README.md in this folder.
+# the --cuda build: the same tables, up to LENGTH (16k), and seconds in alternation. See README.md in this folder.
 set -euo pipefail
-usage="usage: add_on.sh TOOLS WORK MODEL"
+usage="usage: add_on.sh TOOLS WORK MODEL [LENGTH]"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-tools=$(cd "${1:?$usage}" && pwd) work=$(cd "${2:?$usage}" && pwd) model=$(realpath "${3:?$usage}")
+tools=$(cd "${1:?$usage}" && pwd) work=$(cd "${2:?$usage}" && pwd) model=$(realpath "${3:?$usage}") length=${4:-16k}
 pip=$(echo "$tools"/pip-*.whl)/pip
 mkdir -p "$work/add_on"
 if [ ! -x "$root/build/wheel_venv/bin/wheel" ]; then
@@ -30,8 +30,8 @@ for method in pro elastic:pro auto; do
   for _ in 1 2 3; do
     for command in "$work/build/bin/mrrope" venv/bin/mrrope; do
       started=$(date +%s%N)
-      "$command" eval ppl "$model" --method "$method" --ctx 16k --lengths 4k,16k --kl-positions 0 --device CUDA0 \
-        >"table-$(basename "$(dirname "$(dirname "$command")")")" 2>errors || { cat errors; exit 1; }
+      "$command" eval ppl "$model" --method "$method" --ctx "$length" --lengths "4k,$length" --kl-positions 0 \
+        --device CUDA0 >"table-$(basename "$(dirname "$(dirname "$command")")")" 2>errors || { cat errors; exit 1; }
       echo "$command $(($(date +%s%N) - started))"
     done
   done >times.txt
