@@ -259,12 +259,13 @@ std::vector<Proposal> likely(const Space& space) {
   const double least = std::max(1.0 / 32, std::min(256 / window, 0.25));
   const struct {
     double near, headroom, sharpen;
-  } plans[] = {{least, 1.25, 0.2}, {least, 1.25, 0}, {least, 1, 0.2}, {0.125, 1.25, 0.3},
-               {least, 1.6, 0.3},  {least, 2, 0.2},  {least, 3, 0.2}};
+  } plans[] = {{least, 1.25, 0.2}, {least, 1.25, 0}, {least, 1.6, 0.3}, {least, 2, 0.2},
+               {least, 3, 0.2},    {0.125, 3, 0.2},  {0.25, 5, 0.6}};
   std::vector<Proposal> out = {unnamed(space)};
   for (const auto& [near, headroom, sharpen] : plans) {
     MethodSpec method{"pi", space.growth};
     method.parameters.near = std::max(near, least);
+    if (near > least) method.parameters.near_step = least;
     method.parameters.headroom = headroom;
     method.parameters.sharpen = sharpen;
     Proposal next = propose(space, to_string(method), "likely", method);
