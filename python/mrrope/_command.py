@@ -98,7 +98,8 @@ def export(model: str | os.PathLike[str], method: str | Plan | Ladder, ctx: Leng
     vLLM, SGLang). The answer holds the files, how the plan is encoded, and what the proof measured.
 
     >>> import mrrope, os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "long.gguf")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "long.gguf")
     >>> made = mrrope.export(mrrope.bundled_model(), "pro", ctx="2k", out=path, verify=False)
     >>> made["context_length"], len(made["divisors"]), made["proof"]
     (2048, 64, None)

@@ -292,7 +292,8 @@ def load(path: str | os.PathLike[str]) -> Plan | Ladder:
     """The plan or ladder of a plan file.
 
     >>> import mrrope, os, tempfile
-    >>> path = os.path.join(tempfile.mkdtemp(), "plan.json")
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = os.path.join(folder.name, "plan.json")
     >>> mrrope.plan(mrrope.Geometry(128, 10000, 4096), "yarn", scale=8).save(path)
     >>> mrrope.load(path).method
     'yarn'

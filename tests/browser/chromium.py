@@ -8,6 +8,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 
 
 def find():
@@ -27,7 +28,8 @@ class Page:
             ["bash", "-c", f'exec "$0" "$@" 3<&{theirs[0]} 4>&{ours[1]}', find(), "--headless", "--no-sandbox",
              "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
              "--hide-scrollbars", "--remote-debugging-pipe", f"--user-data-dir={self.profile}", "about:blank"],
-            pass_fds=(theirs[0], ours[1]), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            env={**os.environ, "TMPDIR": self.profile}, pass_fds=(theirs[0], ours[1]),
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         os.close(theirs[0])
         os.close(ours[1])
         self.commands, self.replies = os.fdopen(theirs[1], "wb"), os.fdopen(ours[0], "rb")
@@ -163,6 +165,11 @@ class Page:
             self.process.wait(20)
         except subprocess.TimeoutExpired:
             self.process.kill()
+            self.process.wait()
         self.commands.close()
         self.replies.close()
-        shutil.rmtree(self.profile, ignore_errors=True)
+        for _ in range(100):  # its helpers write until they have noticed
+            shutil.rmtree(self.profile, ignore_errors=True)
+            if not os.path.exists(self.profile):
+                break
+            time.sleep(0.1)

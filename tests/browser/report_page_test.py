@@ -41,7 +41,9 @@ def evaluate(command, model, folder):
 class ReportPage(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="mrrope-report-"))
+        folder = tempfile.TemporaryDirectory(prefix="mrrope-report-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
         cls.ppl, cls.needle, cls.half = evaluate(COMMAND, MODEL, cls.folder)
         cls.report = cls.folder / "report.html"
         subprocess.run([COMMAND, "report", str(cls.ppl), str(cls.needle), str(cls.half),

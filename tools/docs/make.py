@@ -167,7 +167,7 @@ def files_of(folder):
 def main():
     update = sys.argv[1:2] == ["--update"]
     arguments = sys.argv[1 + update:]
-    if len(arguments) != 1:
+    if len(arguments) != 1 or arguments[0].startswith("-"):
         sys.exit(__doc__)
     mrrope = pathlib.Path(arguments[0]).resolve()
     with tempfile.TemporaryDirectory(prefix="mrrope-docs-") as work:
