@@ -259,8 +259,8 @@ std::vector<Proposal> likely(const Space& space) {
   const double least = std::max(1.0 / 32, std::min(256 / window, 0.25));
   const struct {
     double near, headroom, sharpen;
-  } plans[] = {{least, 1.25, 0.2}, {least, 1.25, 0}, {least, 1.6, 0.3}, {least, 2, 0.2},
-               {least, 3, 0.2},    {0.125, 3, 0.2},  {0.25, 5, 0.6}};
+  } plans[] = {{least, 1.25, 0.2}, {least, 1.6, 0.3}, {least, 2, 0.2},
+               {least, 3, 0.2},    {0.125, 3, 0.2},   {0.25, 5, 0.6}};
   std::vector<Proposal> out = {unnamed(space)};
   for (const auto& [near, headroom, sharpen] : plans) {
     MethodSpec method{"pi", space.growth};

@@ -121,7 +121,10 @@ def evidence_row(name, results, window):
         values = {}
         for r in rows:
             if r["length"] == longest and r["value"] is not None:
-                values.setdefault(r["method"], {})[r["task"]] = r["value"]
+                if r["task"] in values.setdefault(r["method"], {}):
+                    sys.exit(f"make.py: {r['run']} repeats what another run of its folder measured under "
+                             f"{r['method']} at {longest}: keep it in a folder of its own")
+                values[r["method"]][r["task"]] = r["value"]
         tasks = len(values.get("auto", {}))
         return longest, {m: sum(v.values()) / tasks for m, v in values.items() if len(v) == tasks}
 
